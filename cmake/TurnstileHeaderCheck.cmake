@@ -1,0 +1,16 @@
+# turnstile_header_check: every header, public and private, compiled alone as its own
+# translation unit. Not part of `all`.
+file(GLOB_RECURSE _headers CONFIGURE_DEPENDS
+    RELATIVE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/include/turnstile/*.hpp")
+
+set(_sources "")
+foreach(header IN LISTS _headers)
+    set(_source "${PROJECT_BINARY_DIR}/header_check/${header}.cpp")
+    file(CONFIGURE OUTPUT "${_source}" @ONLY CONTENT "#include <@header@>\n")
+    list(APPEND _sources "${_source}")
+endforeach()
+
+add_library(turnstile_header_check OBJECT EXCLUDE_FROM_ALL ${_sources})
+target_link_libraries(turnstile_header_check PRIVATE turnstile::turnstile)
+turnstile_own_target(turnstile_header_check)
+target_compile_options(turnstile_header_check PRIVATE -O0 -g0)

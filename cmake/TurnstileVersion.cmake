@@ -1,0 +1,20 @@
+# The version is written in project(VERSION) and, for the preprocessor, in
+# version.hpp. They must agree.
+set(_header "${PROJECT_SOURCE_DIR}/include/turnstile/version.hpp")
+foreach(_part MAJOR MINOR PATCH)
+    file(STRINGS "${_header}" _line REGEX "^#define TURNSTILE_VERSION_${_part} [0-9]+$")
+    string(REGEX MATCH "[0-9]+$" _number "${_line}")
+    if(NOT _number STREQUAL PROJECT_VERSION_${_part})
+        message(FATAL_ERROR
+            "TURNSTILE_VERSION_${_part} is '${_number}' in include/turnstile/version.hpp, "
+            "but the version in CMakeLists.txt is ${PROJECT_VERSION}.")
+    endif()
+endforeach()
+file(STRINGS "${_header}" _line REGEX "^#define TURNSTILE_VERSION_STRING \"${PROJECT_VERSION}\"$")
+if(NOT _line)
+    message(FATAL_ERROR
+        "TURNSTILE_VERSION_STRING in include/turnstile/version.hpp is not \"${PROJECT_VERSION}\".")
+endif()
+unset(_header)
+unset(_line)
+unset(_number)

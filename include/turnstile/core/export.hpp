@@ -1,0 +1,19 @@
+// TURNSTILE_EXPORT marks what lives in the compiled library.
+//
+// TURNSTILE_SHARED comes with the CMake target and the .pc file of a shared build;
+// TURNSTILE_BUILDING is defined only while the library itself is compiled.
+#pragma once
+
+#if defined(_WIN32) || defined(__CYGWIN__)
+#    if !defined(TURNSTILE_SHARED)
+#        define TURNSTILE_EXPORT
+#    elif defined(TURNSTILE_BUILDING)
+#        define TURNSTILE_EXPORT __declspec(dllexport)
+#    else
+#        define TURNSTILE_EXPORT __declspec(dllimport)
+#    endif
+#else
+// Also in a static build: types that cross shared libraries (exceptions, error
+// categories, services) keep one identity in the whole program.
+#    define TURNSTILE_EXPORT __attribute__((visibility("default")))
+#endif
