@@ -1,0 +1,29 @@
+// The completion token used when a caller names none.
+#pragma once
+
+#include <turnstile/core/config.hpp>
+
+#include <boost/asio/use_awaitable.hpp>
+
+namespace turnstile {
+namespace detail {
+
+template <class Executor>
+struct default_token {
+    using type = asio::use_awaitable_t<Executor>;
+};
+
+template <class Executor>
+    requires requires { typename Executor::default_completion_token_type; }
+struct default_token<Executor> {
+    using type = typename Executor::default_completion_token_type;
+};
+
+} // namespace detail
+
+/// The executor's own default where somebody named one (`as_default_on`), else
+/// `use_awaitable_t<Executor>`, on every supported Boost: `co_await m.async_lock()` works.
+template <class Executor>
+using default_token_t = typename detail::default_token<Executor>::type;
+
+} // namespace turnstile

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace turnstile::detail {
+
+// Hands out one caller-owned buffer of Size bytes, so that what must not fail later brings
+// its memory along; a request that does not fit goes to the heap.
+template <class T, std::size_t Size>
+class buffer_allocator {
+public:
+    using value_type = T;
+    template <class U>
+    struct rebind {
+        using other = buffer_allocator<U, Size>;
+    };
+
+    explicit buffer_allocator(void* buffer) noexcept : buffer_(buffer) {}
+    template <class U>
+    buffer_allocator(const buffer_allocator<U, Size>& other) noexcept : buffer_(other.buffer())
+    {
+    }
+
+    T* allocate(std::size_t n)
+    {
+        if (fits(n))
+            return static_cast<T*>(buffer_);
+        return std::allocator<T>().allocate(n);
+    }
+
+    void deallocate(T* p, std::size_t n) noexcept
+    {
+        if (!fits(n))
+            std::allocator<T>().deallocate(p, n);
+    }
+
+    void* buffer() const noexcept { return buffer_; }
+
+    template <class U>
+    bool operator==(const buffer_allocator<U, Size>& other) const noexcept
+    {
+        return buffer_ == other.buffer();
+    }
+
+private:
+    static constexpr bool fits(std::size_t n) noexcept
+    {
+        return n == 1 && sizeof(T) <= Size && alignof(T) <= alignof(std::max_align_t);
+    }
+
+    void* buffer_;
+};
+
+// The name executors ask for before they rebind it.
+template <std::size_t Size>
+class buffer_allocator<void, Size> {
+public:
+    using value_type = void;
+    template <class U>
+    struct rebind {
+        using other = buffer_allocator<U, Size>;
+    };
+
+    explicit buffer_allocator(void* buffer) noexcept : buffer_(buffer) {}
+    template <class U>
+    buffer_allocator(const buffer_allocator<U, Size>& other) noexcept : buffer_(other.buffer())
+    {
+    }
+
+    void* buffer() const noexcept { return buffer_; }
+
+    template <class U>
+    bool operator==(const buffer_allocator<U, Size>& other) const noexcept
+    {
+        return buffer_ == other.buffer();
+    }
+
+private:
+    void* buffer_;
+};
+
+} // namespace turnstile::detail

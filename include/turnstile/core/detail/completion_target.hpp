@@ -1,0 +1,87 @@
+#pragma once
+
+#include <turnstile/core/config.hpp>
+#include <turnstile/core/detail/postable.hpp>
+#include <turnstile/core/export.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include <concepts>
+#include <type_traits>
+#include <variant>
+
+namespace turnstile::detail {
+
+template <class Executor>
+using tracked_t = std::decay_t<decltype(asio::prefer(std::declval<const Executor&>(),
+                                                     asio::execution::outstanding_work.tracked))>;
+
+using io_executor = asio::io_context::executor_type;
+using pool_executor = asio::thread_pool::executor_type;
+
+// Outstanding work on one execution context: run() does not return while it is held.
+using work_guard = std::variant<std::monostate, tracked_t<io_executor>, tracked_t<pool_executor>,
+                                tracked_t<asio::any_io_executor>>;
+
+// Where completions go. It looks through any_io_executor to the executors Asio ships, since
+// type erasure is the dearest part of a post; anything else stays type-erased.
+class TURNSTILE_EXPORT completion_target {
+public:
+    completion_target(const asio::any_io_executor& executor);
+
+    template <class Executor>
+        requires(!std::same_as<Executor, completion_target>)
+    explicit completion_target(const Executor& executor)
+        : completion_target(executor, std::is_constructible<known, const Executor&>())
+    {
+    }
+
+    // Queues p, never running it inside the call. Returns false, with p still the caller's,
+    // if the executor had no memory for it: only executors that Asio does not ship, and
+    // strands, ever ask for any.
+    bool post(postable& p) const noexcept;
+
+    // The same where p may just as well run right after the current handler.
+    bool post_next(postable& p) const noexcept;
+
+    work_guard track() const;
+
+    // Whether this is a strand of an io_context that has not stopped, and the caller is not
+    // in it; false where that cannot be told.
+    bool outside_running_strand() const noexcept;
+
+    friend bool operator==(const completion_target& a, const completion_target& b) noexcept
+    {
+        return a.executor_ == b.executor_;
+    }
+
+private:
+    using known = std::variant<io_executor, pool_executor, asio::strand<io_executor>,
+                               asio::strand<pool_executor>, asio::strand<asio::any_io_executor>>;
+    using any_of = std::variant<io_executor, pool_executor, asio::strand<io_executor>,
+                                asio::strand<pool_executor>, asio::strand<asio::any_io_executor>,
+                                asio::any_io_executor>;
+
+    template <class Executor>
+    completion_target(const Executor& executor, std::true_type) : executor_(executor)
+    {
+    }
+    template <class Executor>
+    completion_target(const Executor& executor, std::false_type)
+        : completion_target(asio::any_io_executor(executor))
+    {
+    }
+
+    any_of executor_;
+};
+
+// Executors that can be posted to; others (any_completion_executor) are reached by a
+// dispatch from the object's own executor.
+template <class Executor>
+concept postable_executor = std::convertible_to<Executor, asio::any_io_executor>;
+
+} // namespace turnstile::detail

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <turnstile/core/detail/verdict.hpp>
+#include <turnstile/core/detail/wait_state.hpp>
+
+namespace turnstile::detail {
+
+// A flag, and those who wait for it: raising it lets all of them go.
+//
+// While nobody waits, the flag changes by compare-and-swap; the first waiter marks it
+// `awaited`, and then it is raised under the lock. It is never both.
+template <class Threading>
+class TURNSTILE_EXPORT flag_gate final : public wait_state<Threading> {
+public:
+    template <class Executor>
+    flag_gate(const Executor& executor, bool raised)
+        : wait_state<Threading>(executor), word_(raised ? flag::raised : flag::lowered)
+    {
+    }
+
+    bool is_raised() const noexcept
+    {
+        return word_.load(std::memory_order_acquire) == flag::raised;
+    }
+
+    void raise() noexcept
+    {
+        flag now = flag::lowered;
+        while (now == flag::lowered) {
+            if (word_.compare_exchange_weak(now, flag::raised, std::memory_order_acq_rel))
+                return;
+        }
+        if (now == flag::awaited)
+            raise_awaited();
+    }
+
+    void lower() noexcept
+    {
+        flag now = flag::raised;
+        while (now == flag::raised) {
+            if (word_.compare_exchange_weak(now, flag::lowered, std::memory_order_acq_rel))
+                return;
+        }
+    }
+
+private:
+    enum class flag : unsigned char { lowered, awaited, raised };
+
+    void raise_awaited() noexcept;
+
+    bool admit(waiter& w) noexcept override;
+    void reconsider(waiter_list& ready) noexcept override;
+    void take_back(waiter&, waiter_list&) noexcept override {}
+
+    typename Threading::template cell<flag> word_;
+};
+
+extern template class flag_gate<thread_safe>;
+extern template class flag_gate<strand_confined>;
+
+} // namespace turnstile::detail

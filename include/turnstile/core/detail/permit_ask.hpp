@@ -1,0 +1,38 @@
+#pragma once
+
+#include <turnstile/core/detail/permit_gate.hpp>
+#include <turnstile/core/detail/start_wait.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace turnstile::detail {
+
+// A wait for n permits of a gate; the owner turns them into the result with adopt(n).
+template <class Owner, class Result>
+struct permit_ask {
+    using executor_type = typename Owner::executor_type;
+    using threading = typename Owner::threading_policy;
+    using result_type = Result;
+    using waiter_type = permit_waiter;
+    static constexpr bool refundable = !std::is_void_v<Result>;
+
+    Owner* owner;
+    permit_gate<threading>* gate;
+    std::uint64_t n = 1;
+
+    executor_type get_executor() const noexcept { return owner->get_executor(); }
+    permit_gate<threading>& state() const noexcept { return *gate; }
+
+    verdict try_now() const noexcept { return gate->try_now(n); }
+    void give_back() const noexcept { gate->release(n); }
+    void prepare(permit_waiter& w) const noexcept { w.need = n; }
+    Result take_now() const noexcept
+    {
+        if constexpr (!std::is_void_v<Result>)
+            return owner->adopt(n);
+    }
+    Result take(permit_waiter&) const noexcept { return take_now(); }
+};
+
+} // namespace turnstile::detail

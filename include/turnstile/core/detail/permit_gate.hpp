@@ -1,0 +1,106 @@
+#pragma once
+
+#include <turnstile/core/detail/verdict.hpp>
+#include <turnstile/core/detail/wait_state.hpp>
+#include <turnstile/core/error.hpp>
+
+#include <cstdint>
+#include <limits>
+
+namespace turnstile::detail {
+
+struct permit_waiter : waiter {
+    using waiter::waiter;
+    std::uint64_t need = 1;
+};
+
+// Permits, and a FIFO of those who wait for some: what mutex, semaphore and
+// auto_reset_event are made of.
+//
+// One word holds the permits and two flags. While nobody waits it changes by
+// compare-and-swap; while `contended` is set, only under the lock, and every fast path
+// stands back. So nobody overtakes a waiter.
+template <class Threading>
+class TURNSTILE_EXPORT permit_gate final : public wait_state<Threading> {
+public:
+    static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max() >> 2;
+
+    template <class Executor>
+    permit_gate(const Executor& executor, std::uint64_t permits, std::uint64_t maximum)
+        : wait_state<Threading>(executor), word_(permits * one), maximum_(maximum)
+    {
+    }
+
+    std::uint64_t available() const noexcept { return word_.load(std::memory_order_acquire) / one; }
+    std::uint64_t maximum() const noexcept { return maximum_.load(std::memory_order_acquire); }
+    bool is_closed() const noexcept { return word_.load(std::memory_order_acquire) & closed; }
+
+    bool try_acquire(std::uint64_t n) noexcept
+    {
+        std::uint64_t word = word_.load(std::memory_order_relaxed);
+        do {
+            if ((word & (contended | closed)) != 0 || word / one < n)
+                return false;
+        } while (!word_.compare_exchange_weak(word, word - n * one, std::memory_order_acquire,
+                                              std::memory_order_relaxed));
+        return true;
+    }
+
+    // The fast path of a wait for n permits.
+    verdict try_now(std::uint64_t n) noexcept
+    {
+        if (n == 0)
+            return verdict::refused(errc::invalid_argument);
+        if (try_acquire(n)) [[likely]]
+            return verdict::granted();
+        if (is_closed())
+            return verdict::refused(errc::closed);
+        return n > maximum() ? verdict::refused(errc::too_large) : verdict::wait();
+    }
+
+    // Returns n permits; false, and no change, if that would exceed the maximum.
+    bool release(std::uint64_t n) noexcept
+    {
+        std::uint64_t word = word_.load(std::memory_order_relaxed);
+        do {
+            if (word & contended)
+                return release_contended(n);
+            if (n > maximum_.load(std::memory_order_relaxed) - word / one)
+                return false;
+        } while (!word_.compare_exchange_weak(word, word + n * one, std::memory_order_release,
+                                              std::memory_order_relaxed));
+        return true;
+    }
+
+    // Changes the maximum, and what is available by as much; permits that are out beyond the
+    // new maximum are withheld as they come back. Waiters who now ask for too much are told.
+    void resize(std::uint64_t maximum) noexcept;
+
+    // Fails every waiter, and every later acquisition, with errc::closed.
+    void close() noexcept;
+
+private:
+    static constexpr std::uint64_t contended = 1;
+    static constexpr std::uint64_t closed = 2;
+    static constexpr std::uint64_t one = 4;
+
+    bool release_contended(std::uint64_t n) noexcept;
+
+    bool admit(waiter& w) noexcept override;
+    void reconsider(waiter_list& ready) noexcept override { serve(ready); }
+    void take_back(waiter& w, waiter_list& ready) noexcept override;
+
+    std::uint64_t set_flags(std::uint64_t flags) noexcept;
+    bool put(std::uint64_t n, waiter_list& ready) noexcept;
+    void serve(waiter_list& ready) noexcept;
+    permit_waiter& head() noexcept { return static_cast<permit_waiter&>(this->queue_.front()); }
+
+    typename Threading::template cell<std::uint64_t> word_;
+    typename Threading::template cell<std::uint64_t> maximum_;
+    std::uint64_t withheld_ = 0; // by resize(), from what comes back; guarded by the lock
+};
+
+extern template class permit_gate<thread_safe>;
+extern template class permit_gate<strand_confined>;
+
+} // namespace turnstile::detail

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <turnstile/core/detail/completion_target.hpp>
+#include <turnstile/core/detail/context_member.hpp>
+#include <turnstile/core/detail/delivery.hpp>
+#include <turnstile/core/detail/waiter.hpp>
+#include <turnstile/core/export.hpp>
+#include <turnstile/core/threading.hpp>
+
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/assert.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+namespace turnstile::detail {
+
+template <class Threading>
+using reference_counter = std::conditional_t<Threading::is_confined, boost::thread_unsafe_counter,
+                                             boost::thread_safe_counter>;
+
+// The one mechanism: a FIFO of waiting operations, with queueing, granting, cancelling,
+// closing and delivering. A primitive derives from it, adds its few words of state, and says
+// who may go (the four hooks below, all called under the lock).
+//
+// The block is shared: the object holds one reference, each operation one, each armed
+// cancellation one. So a completion in flight, or a signal emitted late, always finds it.
+template <class Threading>
+class TURNSTILE_EXPORT wait_state
+    : public context_member,
+      public boost::intrusive_ref_counter<wait_state<Threading>, reference_counter<Threading>> {
+public:
+    using mutex_type = typename Threading::mutex_type;
+    static constexpr bool is_confined = Threading::is_confined;
+
+    template <class Executor>
+    explicit wait_state(const Executor& executor)
+        : context_member(asio::query(executor, asio::execution::context)), home_(executor),
+          delivery_(*this)
+    {
+    }
+    ~wait_state() override = default;
+
+    const completion_target& home() const noexcept { return home_; }
+
+    // Whether a call on this thread breaks the promise of strand_confined, where that can
+    // be told: the strand has been entered before, by another thread, and is still running.
+    bool called_from_wrong_strand() noexcept;
+
+    // Takes over an operation: queues it if its fate is open, delivers it if it is not.
+    void start(waiter& w) noexcept;
+
+    // The signal of w's operation was emitted: w consumes nothing, even if it was granted.
+    void cancel(cancel_link& link) noexcept;
+
+    // Ends the link between a waiter and its cancellation handler.
+    void unlink(cancel_link& link) noexcept;
+
+    // Called on w's executor as it completes; whether it gets what it waited for.
+    bool settle(waiter& w) noexcept;
+
+    // w is destroyed without completing: what it was granted goes to the next.
+    void abandon(waiter& w) noexcept;
+
+    // The object is being destroyed: every waiter completes with operation_aborted.
+    void retire() noexcept;
+
+    // Under delivery's noexcept post: w could not be queued on its executor.
+    void give_up(waiter& w, waiter_list& ready) noexcept;
+
+protected:
+    // Either decides w's fate and returns true, or links w into a queue.
+    virtual bool admit(waiter& w) noexcept = 0;
+    // A waiter left its queue unserved: grants those who may go now.
+    virtual void reconsider(waiter_list& ready) noexcept = 0;
+    // w was granted and will not use it: passes it on.
+    virtual void take_back(waiter& w, waiter_list& ready) noexcept = 0;
+    // Moves every queued waiter to the list.
+    virtual void take_all(waiter_list& out) noexcept { out.splice(out.end(), queue_); }
+
+    // Runs f(ready) under the lock, then delivers what it put there.
+    template <class F>
+    auto update(F&& f) noexcept
+    {
+        struct sender {
+            delivery<Threading>& out;
+            waiter_list ready;
+            ~sender() { out.send(ready); }
+        } decided{delivery_, {}};
+        std::scoped_lock lock(mutex_); // released before the sender goes
+        return std::forward<F>(f)(decided.ready);
+    }
+
+    // Fails every queued waiter; called under the lock.
+    void fail_all(error_code ec, waiter_list& ready) noexcept;
+
+    waiter_list queue_;
+
+private:
+    void shut_down() noexcept override;
+    void unlink_locked(waiter& w) noexcept;
+
+    mutex_type mutex_;
+    completion_target home_;
+    delivery<Threading> delivery_;
+    typename Threading::template cell<bool> alive_{true};
+    bool shut_down_ = false;
+    std::atomic<std::thread::id> last_inside_{};
+};
+
+extern template class wait_state<thread_safe>;
+extern template class wait_state<strand_confined>;
+
+template <class Threading>
+using wait_state_ptr = boost::intrusive_ptr<wait_state<Threading>>;
+
+// A primitive's hold on its state: allocated with it, retired with it.
+template <class State>
+class owned_state {
+public:
+    template <class... Args>
+    explicit owned_state(Args&&... args) : state_(new State(std::forward<Args>(args)...))
+    {
+    }
+    owned_state(const owned_state&) = delete;
+    owned_state& operator=(const owned_state&) = delete;
+    ~owned_state() { state_->retire(); }
+
+    State& operator*() const noexcept { return *checked(); }
+    State* operator->() const noexcept { return checked(); }
+
+private:
+    State* checked() const noexcept
+    {
+        BOOST_ASSERT_MSG(!State::is_confined || !state_->called_from_wrong_strand(),
+                         "a strand_confined object was called from outside its strand");
+        return state_.get();
+    }
+
+    boost::intrusive_ptr<State> state_;
+};
+
+} // namespace turnstile::detail

@@ -1,0 +1,50 @@
+// What can go wrong, other than a cancellation (asio::error::operation_aborted).
+#pragma once
+
+#include <turnstile/core/config.hpp>
+#include <turnstile/core/export.hpp>
+
+#include <type_traits>
+
+namespace turnstile {
+
+/// Every error Turnstile itself reports. Each compares equal to the `std::errc` /
+/// `boost::system::errc` condition that fits it best.
+enum class errc {
+    closed = 1,        ///< The object was closed; it takes no more operations.
+    timed_out,         ///< The time allowed for the operation ran out.
+    broken,            ///< The barrier was broken by another party.
+    over_release,      ///< The release would exceed the maximum; nothing was released.
+    not_locked,        ///< The mutex is not locked, so it cannot be unlocked or waited with.
+    negative_count,    ///< The count would fall below its lower bound; it was left as it was.
+    too_large,         ///< More was asked for than the object can ever give.
+    invalid_argument,  ///< An argument is out of its range; the call did nothing.
+    rejected,          ///< There is no room for this operation, and its policy is not to wait.
+    rate_limited,      ///< The rate limit leaves no room for this operation now.
+    circuit_open,      ///< The circuit breaker is open.
+    retries_exhausted, ///< Every attempt allowed has failed.
+};
+
+/// The category of `errc`, named "turnstile".
+TURNSTILE_EXPORT const boost::system::error_category& error_category() noexcept;
+
+inline error_code make_error_code(errc code) noexcept
+{
+    return {static_cast<int>(code), error_category()};
+}
+
+namespace detail {
+
+// The two ways of reporting an error from a synchronous function, written once: the
+// overload without an error_code& calls the one with it through this.
+TURNSTILE_EXPORT void throw_if(const error_code& ec, const char* where);
+
+} // namespace detail
+} // namespace turnstile
+
+template <>
+struct boost::system::is_error_code_enum<turnstile::errc> : std::true_type {
+};
+template <>
+struct std::is_error_code_enum<turnstile::errc> : std::true_type {
+};

@@ -1,0 +1,100 @@
+// An asynchronous mutex: FIFO, cancellable, and without a trip through the scheduler while
+// nobody contends for it.
+#pragma once
+
+#include <turnstile/core/default_token.hpp>
+#include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/permit_ask.hpp>
+#include <turnstile/core/error.hpp>
+#include <turnstile/core/threading.hpp>
+
+#include <mutex>
+
+namespace turnstile {
+
+/// Mutual exclusion for asynchronous code.
+///
+/// The lock belongs to whoever holds the `std::unique_lock`, not to a thread: it may be
+/// released on another thread, or by another coroutine, than it was acquired on.
+///
+/// Fairness: strict FIFO. `try_lock` fails while others wait.
+/// Destruction: every waiter completes with `operation_aborted`. Locks must not outlive it.
+template <class Executor = asio::any_io_executor, class Threading = thread_safe>
+class basic_mutex : public detail::io_object<Executor, Threading, detail::permit_gate<Threading>> {
+    using base = detail::io_object<Executor, Threading, detail::permit_gate<Threading>>;
+
+public:
+    using typename base::executor_type;
+
+    /// What `async_lock` gives: unlocks when it goes out of scope.
+    using lock_type = std::unique_lock<basic_mutex>;
+
+    template <class Other>
+    struct rebind_executor {
+        using other = basic_mutex<Other, Threading>;
+    };
+
+    /// An unlocked mutex whose completions run on `executor` by default.
+    explicit basic_mutex(const Executor& executor) : base(executor, 1U, 1U) {}
+
+    /// The same, with the context's executor.
+    template <detail::execution_context Context>
+    explicit basic_mutex(Context& context) : basic_mutex(context.get_executor())
+    {
+    }
+
+    /// Waits for the lock.
+    ///
+    /// Completes when: the lock is free and everyone who asked before has had it.
+    /// Signature: `void(error_code, std::unique_lock<basic_mutex>)`; owns the lock on success.
+    /// Errors: `operation_aborted` if cancelled, or the mutex was destroyed.
+    /// Executor: the handler's associated executor, by default the mutex's own.
+    /// Cancellation: terminal, partial and total.
+    /// Cancel safety: cancelled before the handler runs, it holds nothing; if the lock had
+    /// been granted already, the next waiter gets it.
+    /// Fairness: FIFO. Thread safety: as the policy says.
+    template <class Token = default_token_t<Executor>>
+    auto async_lock(Token&& token = Token())
+    {
+        return detail::start_wait(ask{this, &this->state()}, std::forward<Token>(token));
+    }
+
+    /// Takes the lock if it is free and nobody waits for it; never waits. Thread safety: as
+    /// the policy says.
+    [[nodiscard]] bool try_lock() noexcept { return this->state().try_acquire(1); }
+
+    /// Releases the lock, and hands it to the first waiter if there is one. The waiter's
+    /// handler does not run inside this call.
+    /// Errors: `errc::not_locked`, with the state unchanged. Thread safety: as the policy says.
+    void unlock(error_code& ec) noexcept
+    {
+        ec = this->state().release(1) ? error_code() : make_error_code(errc::not_locked);
+    }
+
+    /// The same, throwing `system_error`.
+    void unlock()
+    {
+        if (!this->state().release(1)) [[unlikely]]
+            detail::throw_if(errc::not_locked, "mutex::unlock");
+    }
+
+    /// Whether somebody holds the lock: a hint, outdated as soon as it is returned.
+    [[nodiscard]] bool is_locked() const noexcept { return this->state().available() == 0; }
+
+private:
+    using ask = detail::permit_ask<basic_mutex, lock_type>;
+    friend ask;
+
+    lock_type adopt(std::uint64_t) noexcept { return lock_type(*this, std::adopt_lock); }
+};
+
+/// The usual mutex: any thread, any executor.
+using mutex = basic_mutex<>;
+
+namespace local {
+
+/// A mutex for one strand: no atomics, no locks.
+using mutex = basic_mutex<asio::any_io_executor, strand_confined>;
+
+} // namespace local
+} // namespace turnstile

@@ -1,0 +1,115 @@
+// Permits of a semaphore, as a value that gives them back.
+#pragma once
+
+#include <turnstile/core/error.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace turnstile {
+
+/// A number of permits taken from a `Semaphore`, given back when it goes out of scope.
+/// Movable, not copyable. It must not outlive its semaphore. Not itself thread safe.
+template <class Semaphore>
+class [[nodiscard]] permit {
+public:
+    /// Holds nothing.
+    permit() noexcept = default;
+
+    /// Takes charge of n permits that the caller acquired some other way.
+    permit(Semaphore& semaphore, std::uint64_t n) noexcept : semaphore_(&semaphore), n_(n) {}
+
+    permit(permit&& other) noexcept
+        : semaphore_(std::exchange(other.semaphore_, nullptr)), n_(std::exchange(other.n_, 0))
+    {
+    }
+    /// Gives back what it holds, then takes over what `other` holds.
+    permit& operator=(permit&& other) noexcept
+    {
+        permit(std::move(other)).swap(*this);
+        return *this;
+    }
+    ~permit() { release(); }
+
+    void swap(permit& other) noexcept
+    {
+        std::swap(semaphore_, other.semaphore_);
+        std::swap(n_, other.n_);
+    }
+
+    /// How many permits it holds.
+    [[nodiscard]] std::uint64_t count() const noexcept { return n_; }
+    /// Whether it holds any.
+    explicit operator bool() const noexcept { return n_ != 0; }
+
+    /// Gives all of them back now; does nothing if there are none.
+    void release() noexcept
+    {
+        if (n_ == 0)
+            return;
+        // Only fails if somebody else released what was not theirs: then they are back already.
+        error_code ignored;
+        std::exchange(semaphore_, nullptr)->release(std::exchange(n_, 0), ignored);
+    }
+
+    /// Splits off n of them. Errors: `errc::too_large` if it does not hold n,
+    /// `errc::invalid_argument` if n is 0; then it keeps all, and the result is empty.
+    permit split(std::uint64_t n, error_code& ec) noexcept
+    {
+        ec = n == 0   ? make_error_code(errc::invalid_argument)
+             : n > n_ ? make_error_code(errc::too_large)
+                      : error_code();
+        if (ec)
+            return {};
+        permit part(*semaphore_, n);
+        n_ -= n;
+        return part;
+    }
+
+    /// The same, throwing `system_error`.
+    permit split(std::uint64_t n)
+    {
+        error_code ec;
+        permit part = split(n, ec);
+        detail::throw_if(ec, "permit::split");
+        return part;
+    }
+
+    /// Adds the permits of `other`, which is left empty. Errors: `errc::invalid_argument` if
+    /// they are of another semaphore; then both stay as they were.
+    void merge(permit&& other, error_code& ec) noexcept
+    {
+        ec = {};
+        if (&other == this || !other)
+            return;
+        if (!*this)
+            return swap(other);
+        if (semaphore_ != other.semaphore_) {
+            ec = errc::invalid_argument;
+            return;
+        }
+        n_ += std::exchange(other.n_, 0);
+        other.semaphore_ = nullptr;
+    }
+
+    /// The same, throwing `system_error`.
+    void merge(permit&& other)
+    {
+        error_code ec;
+        merge(std::move(other), ec);
+        detail::throw_if(ec, "permit::merge");
+    }
+
+    /// Lets go without giving back: the caller is now in charge of that many permits.
+    [[nodiscard]] std::uint64_t detach() noexcept
+    {
+        semaphore_ = nullptr;
+        return std::exchange(n_, 0);
+    }
+
+private:
+    Semaphore* semaphore_ = nullptr;
+    std::uint64_t n_ = 0;
+};
+
+} // namespace turnstile

@@ -1,0 +1,140 @@
+#include <turnstile/core/detail/buffer_allocator.hpp>
+#include <turnstile/core/detail/completion_target.hpp>
+
+#include <boost/asio/execution/allocator.hpp>
+#include <boost/asio/execution/blocking.hpp>
+#include <boost/asio/execution/relationship.hpp>
+#include <boost/asio/prefer.hpp>
+#include <boost/asio/require.hpp>
+
+#include <type_traits>
+#include <utility>
+
+namespace turnstile::detail {
+namespace {
+
+namespace execution = asio::execution;
+
+// What is being handed to an executor right now: if that throws, it stays the caller's.
+thread_local const postable* handing_over = nullptr;
+
+// The function object an executor queues. It owns what it stands for: an executor that drops
+// it without running it (its context is shutting down) destroys the operation.
+class posted {
+public:
+    explicit posted(postable& p) noexcept : what_(&p) {}
+    posted(posted&& other) noexcept : what_(std::exchange(other.what_, nullptr)) {}
+    posted& operator=(posted&&) = delete;
+    ~posted()
+    {
+        if (what_ && what_ != handing_over)
+            what_->destroy();
+    }
+
+    void operator()() { std::exchange(what_, nullptr)->invoke(); }
+
+private:
+    postable* what_;
+};
+
+// A context queues what it is given in one piece of memory, which p brings along. A strand
+// needs a second one, for itself, and would ask the same allocator for it: it and executors
+// we do not know use their own.
+template <class Executor>
+constexpr bool queues_in_one_piece =
+    std::is_same_v<Executor, io_executor> || std::is_same_v<Executor, pool_executor>;
+
+template <class Executor, class Relationship>
+void submit(const Executor& executor, Relationship relationship, postable& p)
+{
+    const auto never =
+        asio::prefer(asio::require(executor, execution::blocking.never), relationship);
+    if constexpr (queues_in_one_piece<Executor>) {
+        using memory = buffer_allocator<void, postable::memory_size>;
+        asio::prefer(never, execution::allocator(memory(p.memory()))).execute(posted(p));
+    } else {
+        never.execute(posted(p));
+    }
+}
+
+template <class Executors, class Relationship>
+bool post_to(const Executors& executors, Relationship relationship, postable& p) noexcept
+{
+    const postable* outer = std::exchange(handing_over, &p);
+    bool queued = true;
+    try {
+        if (const auto* io = std::get_if<io_executor>(&executors))
+            submit(*io, relationship, p);
+        else
+            std::visit([&](const auto& executor) { submit(executor, relationship, p); }, executors);
+    } catch (...) {
+        queued = false;
+    }
+    handing_over = outer;
+    return queued;
+}
+
+template <class Executor>
+work_guard tracked(const Executor& executor)
+{
+    return asio::prefer(executor, execution::outstanding_work.tracked);
+}
+
+template <class Inner>
+work_guard tracked(const asio::strand<Inner>& strand)
+{
+    return completion_target(strand.get_inner_executor()).track();
+}
+
+template <class Executor>
+bool outside_running(const Executor&) noexcept
+{
+    return false;
+}
+
+bool outside_running(const asio::strand<io_executor>& strand) noexcept
+{
+    return !strand.running_in_this_thread() &&
+           !asio::query(strand.get_inner_executor(), execution::context).stopped();
+}
+
+} // namespace
+
+completion_target::completion_target(const asio::any_io_executor& executor)
+    : executor_([&]() -> any_of {
+          if (const auto* io = executor.target<io_executor>())
+              return *io;
+          if (const auto* io_strand = executor.target<asio::strand<io_executor>>())
+              return *io_strand;
+          if (const auto* any_strand = executor.target<asio::strand<asio::any_io_executor>>())
+              return *any_strand;
+          if (const auto* pool = executor.target<pool_executor>())
+              return *pool;
+          if (const auto* pool_strand = executor.target<asio::strand<pool_executor>>())
+              return *pool_strand;
+          return executor;
+      }())
+{
+}
+
+bool completion_target::post(postable& p) const noexcept
+{
+    return post_to(executor_, execution::relationship.fork, p);
+}
+
+bool completion_target::post_next(postable& p) const noexcept
+{
+    return post_to(executor_, execution::relationship.continuation, p);
+}
+
+work_guard completion_target::track() const
+{
+    return std::visit([](const auto& executor) { return tracked(executor); }, executor_);
+}
+
+bool completion_target::outside_running_strand() const noexcept
+{
+    return std::visit([](const auto& executor) { return outside_running(executor); }, executor_);
+}
+
+} // namespace turnstile::detail

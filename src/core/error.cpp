@@ -1,0 +1,88 @@
+#include <turnstile/core/error.hpp>
+
+#include <string>
+
+namespace turnstile {
+namespace {
+
+namespace conditions = boost::system::errc;
+
+class category final : public boost::system::error_category {
+public:
+    const char* name() const noexcept override { return "turnstile"; }
+
+    std::string message(int value) const override
+    {
+        switch (static_cast<errc>(value)) {
+        case errc::closed:
+            return "the object is closed";
+        case errc::timed_out:
+            return "the operation timed out";
+        case errc::broken:
+            return "the barrier is broken";
+        case errc::over_release:
+            return "release exceeds the maximum";
+        case errc::not_locked:
+            return "the mutex is not locked";
+        case errc::negative_count:
+            return "the count would fall below its lower bound";
+        case errc::too_large:
+            return "more was requested than can ever be available";
+        case errc::invalid_argument:
+            return "an argument is out of range";
+        case errc::rejected:
+            return "rejected: no room, and the policy is not to wait";
+        case errc::rate_limited:
+            return "the rate limit is exceeded";
+        case errc::circuit_open:
+            return "the circuit breaker is open";
+        case errc::retries_exhausted:
+            return "every attempt failed";
+        }
+        return "unknown turnstile error " + std::to_string(value);
+    }
+
+    boost::system::error_condition default_error_condition(int value) const noexcept override
+    {
+        switch (static_cast<errc>(value)) {
+        case errc::closed:
+            return conditions::make_error_condition(conditions::broken_pipe);
+        case errc::timed_out:
+            return conditions::make_error_condition(conditions::timed_out);
+        case errc::broken:
+            return conditions::make_error_condition(conditions::state_not_recoverable);
+        case errc::not_locked:
+            return conditions::make_error_condition(conditions::operation_not_permitted);
+        case errc::over_release:
+        case errc::negative_count:
+            return conditions::make_error_condition(conditions::result_out_of_range);
+        case errc::too_large:
+        case errc::invalid_argument:
+            return conditions::make_error_condition(conditions::invalid_argument);
+        case errc::rejected:
+        case errc::rate_limited:
+            return conditions::make_error_condition(conditions::resource_unavailable_try_again);
+        case errc::circuit_open:
+            return conditions::make_error_condition(conditions::connection_refused);
+        case errc::retries_exhausted:
+            return conditions::make_error_condition(conditions::io_error);
+        }
+        return {value, *this};
+    }
+};
+
+} // namespace
+
+const boost::system::error_category& error_category() noexcept
+{
+    static const category instance;
+    return instance;
+}
+
+void detail::throw_if(const error_code& ec, const char* where)
+{
+    if (ec)
+        throw system_error(ec, where);
+}
+
+} // namespace turnstile

@@ -1,0 +1,41 @@
+#include <turnstile/core/detail/flag_gate.hpp>
+
+namespace turnstile::detail {
+
+template <class Threading>
+void flag_gate<Threading>::raise_awaited() noexcept
+{
+    this->update([&](waiter_list& ready) {
+        word_.store(flag::raised, std::memory_order_release);
+        for (waiter& w : this->queue_)
+            w.grant();
+        ready.splice(ready.end(), this->queue_);
+    });
+}
+
+template <class Threading>
+bool flag_gate<Threading>::admit(waiter& w) noexcept
+{
+    flag now = flag::lowered;
+    while (now == flag::lowered &&
+           !word_.compare_exchange_weak(now, flag::awaited, std::memory_order_acq_rel)) {
+    }
+    if (now == flag::raised) {
+        w.grant();
+        return true;
+    }
+    this->queue_.push_back(w);
+    return false;
+}
+
+template <class Threading>
+void flag_gate<Threading>::reconsider(waiter_list&) noexcept
+{
+    if (this->queue_.empty())
+        word_.store(flag::lowered, std::memory_order_release);
+}
+
+template class flag_gate<thread_safe>;
+template class flag_gate<strand_confined>;
+
+} // namespace turnstile::detail

@@ -1,0 +1,127 @@
+#include <turnstile/core/detail/permit_gate.hpp>
+
+#include <algorithm>
+
+namespace turnstile::detail {
+
+// Everything here runs under the lock. With `contended` set nobody else writes the word;
+// without it the fast paths do, so the first step is always to set it.
+
+template <class Threading>
+std::uint64_t permit_gate<Threading>::set_flags(std::uint64_t flags) noexcept
+{
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
+    while (!word_.compare_exchange_weak(word, word | flags, std::memory_order_acq_rel,
+                                        std::memory_order_relaxed)) {
+    }
+    return word | flags;
+}
+
+template <class Threading>
+void permit_gate<Threading>::serve(waiter_list& ready) noexcept
+{
+    const std::uint64_t word = set_flags(contended);
+    std::uint64_t permits = word / one;
+    while (!this->queue_.empty() && head().need <= permits) {
+        permits -= head().need;
+        waiter& w = take_front(this->queue_);
+        w.grant();
+        ready.push_back(w);
+    }
+    const bool busy = !this->queue_.empty() || withheld_ != 0;
+    word_.store(permits * one | (word & closed) | (busy ? contended : 0),
+                std::memory_order_release);
+}
+
+template <class Threading>
+bool permit_gate<Threading>::admit(waiter& w) noexcept
+{
+    this->queue_.push_back(w);
+    if (is_closed())
+        w.fail(errc::closed);
+    else if (static_cast<permit_waiter&>(w).need > maximum())
+        w.fail(errc::too_large);
+    if (!w.undecided()) {
+        w.waiter_hook::unlink();
+        return true;
+    }
+    waiter_list granted; // permits may have come back since the fast path looked
+    serve(granted);
+    granted.clear();
+    return !w.undecided();
+}
+
+template <class Threading>
+bool permit_gate<Threading>::put(std::uint64_t n, waiter_list& ready) noexcept
+{
+    const std::uint64_t word = set_flags(contended);
+    const std::uint64_t permits = word / one;
+    const std::uint64_t kept = std::min(n, withheld_);
+    const bool fits = n - kept <= maximum_.load(std::memory_order_relaxed) - permits;
+    if (fits) {
+        withheld_ -= kept;
+        word_.store(word + (n - kept) * one, std::memory_order_relaxed);
+    }
+    serve(ready);
+    return fits;
+}
+
+template <class Threading>
+bool permit_gate<Threading>::release_contended(std::uint64_t n) noexcept
+{
+    return this->update([&](waiter_list& ready) { return put(n, ready); });
+}
+
+template <class Threading>
+void permit_gate<Threading>::take_back(waiter& w, waiter_list& ready) noexcept
+{
+    put(static_cast<permit_waiter&>(w).need, ready);
+}
+
+template <class Threading>
+void permit_gate<Threading>::resize(std::uint64_t maximum) noexcept
+{
+    this->update([&](waiter_list& ready) {
+        const std::uint64_t word = set_flags(contended);
+        const std::uint64_t old = maximum_.load(std::memory_order_relaxed);
+        std::uint64_t permits = word / one;
+        if (maximum >= old) {
+            const std::uint64_t more = maximum - old;
+            const std::uint64_t kept = std::min(more, withheld_);
+            withheld_ -= kept;
+            permits += more - kept;
+        } else {
+            const std::uint64_t less = old - maximum;
+            const std::uint64_t taken = std::min(less, permits);
+            permits -= taken;
+            withheld_ += less - taken;
+        }
+        maximum_.store(maximum, std::memory_order_release);
+        word_.store(permits * one | (word & (one - 1)), std::memory_order_relaxed);
+
+        for (auto it = this->queue_.begin(); it != this->queue_.end();) {
+            waiter& w = *it++;
+            if (static_cast<permit_waiter&>(w).need <= maximum)
+                continue;
+            w.waiter_hook::unlink();
+            w.fail(errc::too_large);
+            ready.push_back(w);
+        }
+        serve(ready);
+    });
+}
+
+template <class Threading>
+void permit_gate<Threading>::close() noexcept
+{
+    this->update([&](waiter_list& ready) {
+        set_flags(contended | closed);
+        this->fail_all(errc::closed, ready);
+        serve(ready);
+    });
+}
+
+template class permit_gate<thread_safe>;
+template class permit_gate<strand_confined>;
+
+} // namespace turnstile::detail
