@@ -1,0 +1,212 @@
+// A wait that is cancelled before its handler starts to run has consumed nothing.
+#include "contract/subjects.hpp"
+#include "kit/run.hpp"
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <optional>
+#include <vector>
+
+namespace {
+
+using namespace contract;
+using kit::completion;
+
+// An operation with a signal to cancel it by.
+struct cancellable {
+    completion result;
+    asio::cancellation_signal signal;
+
+    template <class S>
+    void start_on(S& s)
+    {
+        start(s, result,
+              [&](auto h) { return asio::bind_cancellation_slot(signal.slot(), std::move(h)); });
+    }
+    void cancel() { signal.emit(asio::cancellation_type::terminal); }
+};
+
+BOOST_AUTO_TEST_SUITE(cancellation)
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(every_type_is_honoured_and_none_is_not, S, subjects)
+{
+    for (auto type : {asio::cancellation_type::terminal, asio::cancellation_type::partial,
+                      asio::cancellation_type::total, asio::cancellation_type::all}) {
+        kit::drained_context io;
+        S s(io.get_executor());
+        cancellable op;
+        op.start_on(s);
+        op.signal.emit(type);
+        BOOST_TEST(!op.result.done(), "completed inside emit()");
+        kit::run(io);
+        BOOST_TEST(op.result.aborted());
+    }
+    kit::drained_context io;
+    S s(io.get_executor());
+    cancellable op;
+    op.start_on(s);
+    op.signal.emit(asio::cancellation_type::none);
+    BOOST_TEST(kit::poll_leaves_work(io));
+    BOOST_TEST(!op.result.done());
+    s.grant();
+    kit::run(io);
+    BOOST_TEST(op.result.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_first_middle_or_last_keeps_the_order, S, subjects)
+{
+    for (std::size_t victim : {0U, 2U, 4U}) {
+        kit::drained_context io;
+        S s(io.get_executor());
+        std::vector<cancellable> ops(5);
+        for (auto& op : ops)
+            op.start_on(s);
+        ops[victim].cancel();
+        kit::poll_leaves_work(io);
+        BOOST_TEST(ops[victim].result.aborted());
+        const completion* previous = nullptr;
+        for (std::size_t i = 0; i != ops.size(); ++i) {
+            if (i == victim)
+                continue;
+            s.grant();
+            kit::poll_leaves_work(io);
+            BOOST_TEST(ops[i].result.succeeded());
+            if (previous)
+                BOOST_TEST(previous->before(ops[i].result));
+            previous = &ops[i].result;
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_grant_on_its_way_to_a_cancelled_waiter_goes_to_the_next, S,
+                              subjects)
+{
+    kit::drained_context io;
+    S s(io.get_executor());
+    cancellable first;
+    cancellable second;
+    first.start_on(s);
+    second.start_on(s);
+    s.grant();
+    first.cancel(); // granted and posted, but not yet run
+    kit::poll_leaves_work(io);
+    BOOST_TEST(first.result.aborted());
+    BOOST_TEST(second.result.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_grant_on_its_way_to_a_cancelled_waiter_is_kept, S, subjects)
+{
+    kit::drained_context io;
+    S s(io.get_executor());
+    cancellable only;
+    only.start_on(s);
+    s.grant();
+    only.cancel();
+    kit::run(io);
+    BOOST_TEST(only.result.aborted());
+    BOOST_TEST(s.available() == 1U, "the grant is lost");
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_operation_that_need_not_wait_can_be_cancelled_too, S, subjects)
+{
+    kit::drained_context io;
+    S s(io.get_executor());
+    s.grant();
+    cancellable op;
+    op.start_on(s);
+    op.cancel();
+    kit::run(io);
+    BOOST_TEST(op.result.aborted());
+    BOOST_TEST(s.available() == 1U, "the grant is lost");
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_signal_before_the_start_does_nothing, S, subjects)
+{
+    kit::drained_context io;
+    S s(io.get_executor());
+    cancellable op;
+    op.cancel();
+    op.start_on(s);
+    s.grant();
+    kit::run(io);
+    BOOST_TEST(op.result.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_signal_after_the_completion_does_nothing, S, subjects)
+{
+    kit::drained_context io;
+    S s(io.get_executor());
+    cancellable op;
+    op.start_on(s);
+    s.grant();
+    kit::run(io);
+    op.cancel();
+    kit::run(io);
+    BOOST_TEST(op.result.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_second_signal_does_nothing, S, subjects)
+{
+    kit::drained_context io;
+    S s(io.get_executor());
+    cancellable op;
+    op.start_on(s);
+    op.cancel();
+    op.cancel();
+    kit::run(io);
+    op.cancel();
+    BOOST_TEST(op.result.aborted());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_signal_after_the_object_is_gone_does_nothing, S, subjects)
+{
+    kit::drained_context io;
+    S s(io.get_executor());
+    cancellable op;
+    op.start_on(s);
+    s.destroy();
+    op.cancel();
+    kit::run(io);
+    op.cancel();
+    BOOST_TEST(op.result.aborted());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_signal_may_die_before_its_operation_completes, S, subjects)
+{
+    kit::drained_context io;
+    S s(io.get_executor());
+    completion result;
+    std::optional<asio::cancellation_signal> signal(std::in_place);
+    start(s, result,
+          [&](auto h) { return asio::bind_cancellation_slot(signal->slot(), std::move(h)); });
+    signal.reset();
+    s.grant();
+    kit::run(io);
+    BOOST_TEST(result.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_slot_serves_one_operation_after_the_other, S, subjects)
+{
+    kit::drained_context io;
+    S s(io.get_executor());
+    asio::cancellation_signal signal;
+    for (int round = 0; round != 4; ++round) {
+        completion result;
+        start(s, result,
+              [&](auto h) { return asio::bind_cancellation_slot(signal.slot(), std::move(h)); });
+        if (round % 2 == 0)
+            signal.emit(asio::cancellation_type::total);
+        else
+            s.grant();
+        kit::run(io);
+        BOOST_TEST(result.done());
+        BOOST_TEST(result.aborted() == (round % 2 == 0));
+        if (S::is_broadcast && round == 1)
+            break; // it stays granted from here on
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

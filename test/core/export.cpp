@@ -1,0 +1,9 @@
+#include <turnstile/core/error.hpp>
+#include <turnstile/core/export.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+BOOST_AUTO_TEST_CASE(an_exported_function_is_one_and_the_same_everywhere)
+{
+    BOOST_TEST(&turnstile::error_category() == &turnstile::make_error_code({}).category());
+}

@@ -1,0 +1,202 @@
+// The parts of core/ that no single primitive shows.
+#include "kit/chaos_executor.hpp"
+#include "kit/completion.hpp"
+#include "kit/run.hpp"
+
+#include <turnstile/core/detail/buffer_allocator.hpp>
+#include <turnstile/core/detail/completion_target.hpp>
+#include <turnstile/core/detail/shortcut_budget.hpp>
+#include <turnstile/sync/event.hpp>
+#include <turnstile/sync/mutex.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <new>
+#include <optional>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using kit::completion;
+using kit::dropping;
+using turnstile::error_code;
+using turnstile::detail::completion_target;
+
+BOOST_AUTO_TEST_SUITE(mechanism)
+
+BOOST_AUTO_TEST_CASE(a_target_looks_through_any_io_executor)
+{
+    asio::io_context io;
+    asio::thread_pool pool(1);
+    const auto strand = asio::make_strand(io);
+    const auto pool_strand = asio::make_strand(pool);
+    const auto any_strand = asio::make_strand(asio::any_io_executor(io.get_executor()));
+    const auto same = [](const auto& executor) {
+        return completion_target(executor) == completion_target(asio::any_io_executor(executor));
+    };
+    BOOST_TEST(same(io.get_executor()));
+    BOOST_TEST(same(pool.get_executor()));
+    BOOST_TEST(same(strand));
+    BOOST_TEST(same(pool_strand));
+    BOOST_TEST(same(any_strand));
+    BOOST_TEST(!(completion_target(strand) == completion_target(io.get_executor())));
+    asio::io_context other;
+    BOOST_TEST(!(completion_target(other.get_executor()) == completion_target(io.get_executor())));
+}
+
+BOOST_AUTO_TEST_CASE(a_buffer_serves_what_fits_and_the_heap_the_rest)
+{
+    struct large {
+        char bytes[100];
+    };
+    alignas(std::max_align_t) std::byte buffer[16];
+    turnstile::detail::buffer_allocator<int, 16> fits(buffer);
+    int* p = fits.allocate(1);
+    BOOST_TEST(static_cast<void*>(p) == static_cast<void*>(buffer));
+    fits.deallocate(p, 1);
+    turnstile::detail::buffer_allocator<large, 16> rest(fits);
+    large* q = rest.allocate(1);
+    BOOST_TEST(static_cast<void*>(q) != static_cast<void*>(buffer));
+    rest.deallocate(q, 1);
+    BOOST_TEST((rest == fits));
+}
+
+BOOST_AUTO_TEST_CASE(the_budget_refuses_once_in_every_129)
+{
+    using turnstile::detail::shortcut_budget;
+    while (shortcut_budget::spend()) {
+    }
+    for (int round = 0; round != 3; ++round) {
+        for (unsigned i = 0; i != shortcut_budget::size; ++i)
+            BOOST_TEST(shortcut_budget::spend());
+        BOOST_TEST(!shortcut_budget::spend());
+    }
+}
+
+// An executor that has no memory for the next function it is given, if told so.
+class refusing_executor : public kit::chaos_context::executor_type {
+public:
+    refusing_executor(kit::chaos_context& context, bool& refuse)
+        : executor_type(context), refuse_(&refuse)
+    {
+    }
+    using executor_type::query;
+    refusing_executor require(asio::execution::blocking_t::never_t) const noexcept { return *this; }
+    template <class F>
+    void execute(F&& f) const
+    {
+        if (*refuse_)
+            throw std::bad_alloc();
+        executor_type::execute(std::forward<F>(f));
+    }
+
+private:
+    bool* refuse_;
+};
+
+BOOST_AUTO_TEST_CASE(a_wake_up_that_cannot_be_queued_passes_its_grant_on)
+{
+    kit::drained_context io;
+    kit::chaos_context chaos(1);
+    bool refuse = false;
+    turnstile::mutex m(io);
+    BOOST_TEST_REQUIRE(m.try_lock());
+    std::vector<completion> lost{completion(dropping::is_expected),
+                                 completion(dropping::is_expected)};
+    completion next;
+    const auto hold = [](auto lock) { lock.release(); };
+    for (auto& c : lost)
+        m.async_lock(asio::bind_executor(refusing_executor(chaos, refuse), c.handler(hold)));
+    m.async_lock(next.handler(hold));
+    refuse = true;
+    m.unlock(); // does not throw
+    refuse = false;
+    for (auto& c : lost)
+        BOOST_TEST(c.dropped());
+    kit::run(io);
+    BOOST_TEST(next.succeeded());
+    chaos.run();
+}
+
+BOOST_AUTO_TEST_CASE(a_batched_wake_up_that_cannot_be_queued_goes_with_the_next)
+{
+    kit::chaos_context chaos(1);
+    bool refuse = false;
+    turnstile::local::event e{refusing_executor(chaos, refuse)};
+    std::vector<completion> all(3);
+    for (auto& c : all)
+        e.async_wait(c.handler([] {}));
+    refuse = true;
+    e.set();
+    refuse = false;
+    chaos.run();
+    BOOST_TEST(!all[0].done());
+    completion next;
+    e.async_wait(next.handler([] {}));
+    chaos.run();
+    for (auto& c : all)
+        BOOST_TEST(c.succeeded());
+    BOOST_TEST(next.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE(a_confined_object_wakes_all_its_waiters_with_few_posts)
+{
+    asio::io_context io;
+    turnstile::local::event e(io);
+    int woken = 0;
+    for (int i = 0; i != 1000; ++i)
+        e.async_wait([&](error_code) { ++woken; });
+    e.set();
+    const std::size_t handlers = io.run();
+    BOOST_TEST(woken == 1000);
+    BOOST_TEST(handlers == 8U); // 1000 / 128, rounded up
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_lets_other_handlers_in)
+{
+    asio::io_context io;
+    turnstile::local::event e(io);
+    int woken = 0;
+    int woken_before_other = -1;
+    for (int i = 0; i != 1000; ++i)
+        e.async_wait([&](error_code) { ++woken; });
+    asio::post(io, [&] {
+        e.set();
+        asio::post(io, [&] { woken_before_other = woken; });
+    });
+    io.run();
+    BOOST_TEST(woken_before_other < 1000);
+}
+
+BOOST_AUTO_TEST_CASE(an_operation_started_while_the_context_goes_is_destroyed)
+{
+    std::optional<asio::io_context> io(std::in_place);
+    auto m = std::make_shared<turnstile::mutex>(*io);
+    BOOST_TEST_REQUIRE(m->try_lock());
+    completion late(dropping::is_expected);
+    struct starts_another {
+        std::shared_ptr<turnstile::mutex> m;
+        completion late;
+        ~starts_another()
+        {
+            if (m)
+                m->async_lock(late.handler([](auto) {}));
+        }
+        starts_another(std::shared_ptr<turnstile::mutex> mutex, completion c)
+            : m(std::move(mutex)), late(std::move(c))
+        {
+        }
+        starts_another(starts_another&&) = default;
+        starts_another& operator=(starts_another&&) = default;
+    };
+    m->async_lock([s = starts_another(m, late)](error_code, auto) {});
+    io.reset();
+    BOOST_TEST(late.dropped());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

@@ -1,0 +1,89 @@
+// A handler that is watched: it must be invoked once, and not be dropped uninvoked.
+#pragma once
+
+#include <turnstile/core/config.hpp>
+
+#include <boost/asio/error.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace kit {
+
+namespace asio = boost::asio;
+using turnstile::error_code;
+
+enum class dropping { is_an_error, is_expected };
+
+// What became of one operation. The handler is move-only.
+class completion {
+    struct record {
+        dropping policy;
+        int calls;
+        bool dropped;
+        int order;
+        error_code error;
+    };
+
+public:
+    explicit completion(dropping policy = dropping::is_an_error)
+        : record_(std::make_shared<record>(record{policy, 0, false, -1, {}}))
+    {
+    }
+
+    template <class OnSuccess>
+    class handler_type {
+    public:
+        handler_type(std::shared_ptr<record> r, OnSuccess f)
+            : record_(std::move(r)), on_success_(std::move(f))
+        {
+        }
+        handler_type(handler_type&&) noexcept = default;
+        handler_type& operator=(handler_type&&) noexcept = default;
+        ~handler_type()
+        {
+            if (!record_ || record_->calls != 0)
+                return;
+            record_->dropped = true;
+            if (record_->policy == dropping::is_an_error)
+                BOOST_ERROR("a handler was destroyed without being invoked");
+        }
+
+        template <class... Values>
+        void operator()(error_code ec, Values... values)
+        {
+            static int clock = 0;
+            BOOST_TEST(record_->calls == 0, "a handler was invoked twice");
+            ++record_->calls;
+            record_->error = ec;
+            record_->order = clock++;
+            if (!ec)
+                on_success_(std::move(values)...);
+        }
+
+    private:
+        std::shared_ptr<record> record_;
+        OnSuccess on_success_;
+    };
+
+    // Calls on_success with the values, if there is no error; they are dropped otherwise.
+    template <class OnSuccess>
+    handler_type<OnSuccess> handler(OnSuccess on_success) const
+    {
+        return {record_, std::move(on_success)};
+    }
+
+    bool done() const { return record_->calls != 0; }
+    bool succeeded() const { return done() && !record_->error; }
+    bool aborted() const { return done() && record_->error == asio::error::operation_aborted; }
+    bool dropped() const { return record_->dropped; }
+    error_code error() const { return record_->error; }
+    // Completions are numbered in the order in which they come.
+    bool before(const completion& other) const { return record_->order < other.record_->order; }
+
+private:
+    std::shared_ptr<record> record_;
+};
+
+} // namespace kit

@@ -1,0 +1,26 @@
+// Seeds of randomised tests: printed with every failure, replayed with TURNSTILE_SEED.
+#pragma once
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+namespace kit {
+
+// Calls f(seed) for `count` seeds, or only for the one in TURNSTILE_SEED.
+template <class F>
+void for_each_seed(std::uint64_t count, F&& f)
+{
+    std::uint64_t first = 1;
+    if (const char* chosen = std::getenv("TURNSTILE_SEED")) {
+        first = std::stoull(chosen);
+        count = 1;
+    }
+    for (std::uint64_t seed = first; seed != first + count; ++seed) {
+        BOOST_TEST_CONTEXT("replay with TURNSTILE_SEED=" << seed) { f(seed); }
+    }
+}
+
+} // namespace kit

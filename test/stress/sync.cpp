@@ -1,0 +1,191 @@
+// Real threads on one object; meant for TSan as much as for the invariants.
+#include <turnstile/sync/auto_reset_event.hpp>
+#include <turnstile/sync/event.hpp>
+#include <turnstile/sync/mutex.hpp>
+#include <turnstile/sync/semaphore.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using namespace asio::experimental::awaitable_operators;
+using turnstile::error_code;
+
+constexpr int threads = 4;
+#if TURNSTILE_SANITIZED
+constexpr int rounds = 200;
+#else
+constexpr int rounds = 2000;
+#endif
+
+void run_on_threads(asio::io_context& io)
+{
+    std::vector<std::thread> pool;
+    pool.reserve(threads);
+    for (int i = 0; i != threads; ++i)
+        pool.emplace_back([&] { io.run(); });
+    for (auto& t : pool)
+        t.join();
+}
+
+BOOST_AUTO_TEST_SUITE(stress)
+
+BOOST_AUTO_TEST_CASE(a_mutex_excludes_on_many_threads)
+{
+    asio::io_context io;
+    turnstile::mutex m(io);
+    long counter = 0; // guarded by m
+    const auto worker = [&](bool yields) -> asio::awaitable<void> {
+        for (int i = 0; i != rounds; ++i) {
+            auto lock = co_await m.async_lock();
+            ++counter;
+            if (yields && i % 7 == 0)
+                co_await asio::post(asio::use_awaitable);
+        }
+    };
+    for (int i = 0; i != 16; ++i)
+        asio::co_spawn(io, worker(i % 2 == 0), asio::detached);
+    run_on_threads(io);
+    BOOST_TEST(counter == 16L * rounds);
+    BOOST_TEST(!m.is_locked());
+}
+
+BOOST_AUTO_TEST_CASE(a_semaphore_loses_no_permit_to_racing_cancellations)
+{
+    asio::io_context io;
+    turnstile::semaphore s(io, 3, 3);
+    std::atomic<int> acquired = 0;
+    const auto worker = [&](int id) -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        for (int i = 0; i != rounds; ++i) {
+            asio::cancellation_signal signal;
+            asio::post(executor, [&] {
+                if ((i + id) % 3 == 0)
+                    signal.emit(asio::cancellation_type::total);
+            });
+            const auto n = static_cast<std::uint64_t>(1 + (i + id) % 3);
+            auto [ec, permit] = co_await s.async_acquire(
+                n,
+                asio::as_tuple(asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable)));
+            if (!ec) {
+                BOOST_REQUIRE(permit.count() == n);
+                ++acquired;
+            }
+            // The posted function uses the signal: let it run first.
+            co_await asio::post(asio::use_awaitable);
+        }
+    };
+    for (int i = 0; i != 8; ++i)
+        asio::co_spawn(asio::make_strand(io), worker(i), asio::detached);
+    run_on_threads(io);
+    BOOST_TEST(acquired > 0);
+    BOOST_TEST(s.available() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(signals_from_other_threads_all_arrive)
+{
+    asio::io_context io;
+    turnstile::auto_reset_event ping(io);
+    turnstile::auto_reset_event pong(io);
+    int exchanged = 0;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            for (int i = 0; i != rounds; ++i) {
+                ping.set();
+                co_await pong.async_wait();
+                ++exchanged;
+            }
+        },
+        asio::detached);
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            for (int i = 0; i != rounds; ++i) {
+                co_await ping.async_wait();
+                pong.set();
+            }
+        },
+        asio::detached);
+    run_on_threads(io);
+    BOOST_TEST(exchanged == rounds);
+}
+
+BOOST_AUTO_TEST_CASE(an_event_set_from_outside_wakes_everybody)
+{
+    for (int round = 0; round != rounds / 20; ++round) {
+        asio::io_context io;
+        turnstile::event e(io);
+        std::atomic<int> woken = 0;
+        for (int i = 0; i != 20; ++i)
+            asio::co_spawn(
+                io,
+                [&]() -> asio::awaitable<void> {
+                    co_await e.async_wait();
+                    ++woken;
+                },
+                asio::detached);
+        std::thread setter([&] { e.set(); });
+        run_on_threads(io);
+        setter.join();
+        BOOST_TEST(woken == 20);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_object_may_die_on_the_thread_its_last_handler_runs_on)
+{
+    for (int round = 0; round != rounds / 4; ++round) {
+        asio::io_context io;
+        auto m = std::make_shared<turnstile::mutex>(io);
+        BOOST_REQUIRE(m->try_lock());
+        for (int i = 0; i != 3; ++i)
+            m->async_lock([m](error_code, auto) {});
+        asio::post(io, [p = m.get()] { p->unlock(); });
+        m.reset();
+        run_on_threads(io);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_race_against_a_timer_loses_no_signal)
+{
+    asio::io_context io;
+    turnstile::auto_reset_event e(io);
+    std::atomic<int> taken = 0;
+    std::atomic<int> set = 0;
+    std::atomic<int> finished = 0;
+    const auto consumer = [&]() -> asio::awaitable<void> {
+        for (int i = 0; i != rounds; ++i) {
+            asio::steady_timer now(co_await asio::this_coro::executor,
+                                   asio::steady_timer::time_point::min());
+            const auto result =
+                co_await (e.async_wait(asio::use_awaitable) || now.async_wait(asio::use_awaitable));
+            if (result.index() == 0)
+                ++taken;
+            // Stored or taken, a signal is there once; set the next when it was taken.
+            if (result.index() == 0) {
+                ++set;
+                e.set();
+            }
+        }
+        ++finished;
+    };
+    ++set;
+    e.set();
+    for (int i = 0; i != 4; ++i)
+        asio::co_spawn(asio::make_strand(io), consumer(), asio::detached);
+    run_on_threads(io);
+    BOOST_TEST(finished == 4);
+    BOOST_TEST(set == taken + (e.is_set() ? 1 : 0));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace
