@@ -6,6 +6,7 @@
 #include <boost/asio/execution/relationship.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/require.hpp>
+#include <boost/asio/system_executor.hpp>
 
 #include <type_traits>
 #include <utility>
@@ -15,11 +16,16 @@ namespace {
 
 namespace execution = asio::execution;
 
-// What is being handed to an executor right now: if that throws, it stays the caller's.
-thread_local const postable* handing_over = nullptr;
+// What is being handed to an executor right now, and whether the executor let it drop: by
+// throwing, or in silence. Then it stays the caller's.
+struct hand_over {
+    const postable* what = nullptr;
+    bool dropped = false;
+};
+constinit thread_local hand_over current;
 
 // The function object an executor queues. It owns what it stands for: an executor that drops
-// it without running it (its context is shutting down) destroys the operation.
+// it later without running it (its context is shutting down) destroys the operation.
 class posted {
 public:
     explicit posted(postable& p) noexcept : what_(&p) {}
@@ -27,7 +33,11 @@ public:
     posted& operator=(posted&&) = delete;
     ~posted()
     {
-        if (what_ && what_ != handing_over)
+        if (!what_)
+            return;
+        if (what_ == current.what)
+            current.dropped = true;
+        else
             what_->destroy();
     }
 
@@ -60,18 +70,17 @@ void submit(const Executor& executor, Relationship relationship, postable& p)
 template <class Executors, class Relationship>
 bool post_to(const Executors& executors, Relationship relationship, postable& p) noexcept
 {
-    const postable* outer = std::exchange(handing_over, &p);
-    bool queued = true;
-    try {
-        if (const auto* io = std::get_if<io_executor>(&executors))
-            submit(*io, relationship, p);
-        else
-            std::visit([&](const auto& executor) { submit(executor, relationship, p); }, executors);
-    } catch (...) {
-        queued = false;
+    if (const auto* io = std::get_if<io_executor>(&executors)) [[likely]] {
+        submit(*io, relationship, p); // in p's memory: this does not fail
+        return true;
     }
-    handing_over = outer;
-    return queued;
+    const hand_over outer = std::exchange(current, hand_over{&p, false});
+    try {
+        std::visit([&](const auto& executor) { submit(executor, relationship, p); }, executors);
+    } catch (...) {
+        // Not a word on whether it was queued: a strand throws after that, too.
+    }
+    return !std::exchange(current, outer).dropped;
 }
 
 template <class Executor>
@@ -115,6 +124,22 @@ completion_target::completion_target(const asio::any_io_executor& executor)
           return executor;
       }())
 {
+}
+
+bool belongs_to_system_context(const asio::execution_context& context) noexcept
+{
+    const asio::execution_context& system =
+        asio::query(asio::system_executor(), asio::execution::context);
+    return &context == &system;
+}
+
+bool completion_target::is(const asio::any_io_executor& executor) const noexcept
+{
+    if (const auto* io = std::get_if<io_executor>(&executor_)) [[likely]] {
+        const auto* other = executor.target<io_executor>();
+        return other && *other == *io;
+    }
+    return *this == completion_target(executor);
 }
 
 bool completion_target::post(postable& p) const noexcept

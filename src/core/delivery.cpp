@@ -3,13 +3,9 @@
 
 namespace turnstile::detail {
 
-void delivery<thread_safe>::send(waiter_list& ready) noexcept
+void delivery<thread_safe>::give_up(waiter& w, waiter_list& ready) noexcept
 {
-    while (!ready.empty()) {
-        waiter& w = take_front(ready);
-        if (!w.target->post(w))
-            owner_.give_up(w, ready);
-    }
+    owner_.give_up(w, ready);
 }
 
 void delivery<strand_confined>::send(waiter_list& ready) noexcept

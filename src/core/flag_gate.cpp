@@ -7,9 +7,7 @@ void flag_gate<Threading>::raise_awaited() noexcept
 {
     this->update([&](waiter_list& ready) {
         word_.store(flag::raised, std::memory_order_release);
-        for (waiter& w : this->queue_)
-            w.grant();
-        ready.splice(ready.end(), this->queue_);
+        this->decide_all(ready, [](waiter& w) { w.grant(); });
     });
 }
 

@@ -10,8 +10,9 @@ namespace turnstile::detail {
 template <class Threading>
 std::uint64_t permit_gate<Threading>::set_flags(std::uint64_t flags) noexcept
 {
-    std::uint64_t word = word_.load(std::memory_order_relaxed);
-    while (!word_.compare_exchange_weak(word, word | flags, std::memory_order_acq_rel,
+    std::uint64_t word = word_.load(std::memory_order_acquire);
+    while ((word & flags) != flags &&
+           !word_.compare_exchange_weak(word, word | flags, std::memory_order_acq_rel,
                                         std::memory_order_relaxed)) {
     }
     return word | flags;
@@ -36,24 +37,43 @@ void permit_gate<Threading>::serve(waiter_list& ready) noexcept
 template <class Threading>
 bool permit_gate<Threading>::admit(waiter& w) noexcept
 {
-    this->queue_.push_back(w);
     if (is_closed())
         w.fail(errc::closed);
     else if (static_cast<permit_waiter&>(w).need > maximum())
         w.fail(errc::too_large);
-    if (!w.undecided()) {
-        w.waiter_hook::unlink();
+    if (!w.undecided())
         return true;
+    const bool first = this->queue_.empty();
+    this->queue_.push_back(w);
+    if (first) { // permits may have come back since the fast path looked
+        waiter_list granted;
+        serve(granted);
+        granted.clear();
     }
-    waiter_list granted; // permits may have come back since the fast path looked
-    serve(granted);
-    granted.clear();
     return !w.undecided();
+}
+
+// The usual case: nothing is there, and what comes back is just what the first in line waits
+// for.
+template <class Threading>
+inline bool permit_gate<Threading>::hand_over(std::uint64_t n, waiter_list& ready) noexcept
+{
+    if (word_.load(std::memory_order_relaxed) != contended || withheld_ != 0 ||
+        this->queue_.empty() || head().need != n)
+        return false;
+    waiter& w = take_front(this->queue_);
+    w.grant();
+    ready.push_back(w);
+    if (this->queue_.empty())
+        word_.store(0, std::memory_order_release);
+    return true;
 }
 
 template <class Threading>
 bool permit_gate<Threading>::put(std::uint64_t n, waiter_list& ready) noexcept
 {
+    if (hand_over(n, ready))
+        return true;
     const std::uint64_t word = set_flags(contended);
     const std::uint64_t permits = word / one;
     const std::uint64_t kept = std::min(n, withheld_);
@@ -69,7 +89,7 @@ bool permit_gate<Threading>::put(std::uint64_t n, waiter_list& ready) noexcept
 template <class Threading>
 bool permit_gate<Threading>::release_contended(std::uint64_t n) noexcept
 {
-    return this->update([&](waiter_list& ready) { return put(n, ready); });
+    return this->update([&](waiter_list& ready) { return hand_over(n, ready) || put(n, ready); });
 }
 
 template <class Threading>
@@ -116,7 +136,7 @@ void permit_gate<Threading>::close() noexcept
 {
     this->update([&](waiter_list& ready) {
         set_flags(contended | closed);
-        this->fail_all(errc::closed, ready);
+        this->decide_all(ready, [](waiter& w) { w.fail(errc::closed); });
         serve(ready);
     });
 }

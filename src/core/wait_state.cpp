@@ -12,11 +12,24 @@ void wait_state<Threading>::start(waiter& w) noexcept
             w.destroy();
             return;
         }
-        if (!admit(w))
-            return; // queued: from here on w may be gone at any moment
+        if (!admit(w)) {
+            if (home_work_.index() == 0)
+                home_work_ = home_.track();
+            return; // queued: once the lock is released, w may be gone at any moment
+        }
     }
     waiter_list ready;
     ready.push_back(w);
+    delivery_.send(ready);
+}
+
+// Nobody is left in the queue. The work on the context is given up only after the waiters
+// are sent: from then on their posts keep it running.
+template <class Threading>
+void wait_state<Threading>::commit_last(waiter_list& ready) noexcept
+{
+    const work_guard done = std::exchange(home_work_, work_guard());
+    mutex_.unlock();
     delivery_.send(ready);
 }
 
@@ -56,19 +69,6 @@ void wait_state<Threading>::unlink_locked(waiter& w) noexcept
 }
 
 template <class Threading>
-bool wait_state<Threading>::settle(waiter& w) noexcept
-{
-    // Without a cancellation handler nobody else can change w's fate any more.
-    if (w.canceller) {
-        std::scoped_lock lock(mutex_);
-        unlink_locked(w);
-    }
-    if (w.granted() && !alive_.load(std::memory_order_acquire))
-        w.abort();
-    return w.granted();
-}
-
-template <class Threading>
 void wait_state<Threading>::abandon(waiter& w) noexcept
 {
     update([&](waiter_list& ready) {
@@ -97,18 +97,8 @@ void wait_state<Threading>::retire() noexcept
     leave_context();
     update([&](waiter_list& ready) {
         alive_.store(false, std::memory_order_release);
-        fail_all(asio::error::operation_aborted, ready);
+        decide_all(ready, [](waiter& w) { w.abort(); });
     });
-}
-
-template <class Threading>
-void wait_state<Threading>::fail_all(error_code ec, waiter_list& ready) noexcept
-{
-    waiter_list failed;
-    take_all(failed);
-    for (waiter& w : failed)
-        w.fail(ec);
-    ready.splice(ready.end(), failed);
 }
 
 template <class Threading>
@@ -117,11 +107,10 @@ void wait_state<Threading>::shut_down() noexcept
     // The handlers may own the object, and so the last other reference to this block.
     const wait_state_ptr<Threading> keep_alive(this);
     waiter_list doomed;
-    {
-        std::scoped_lock lock(mutex_);
+    update([&](waiter_list&) {
         shut_down_ = true;
         take_all(doomed);
-    }
+    });
     while (!doomed.empty())
         take_front(doomed).destroy();
 }

@@ -1,7 +1,6 @@
 // How often operations go to the global heap: never when nobody contends, and once warm not
 // when they do.
 #include "alloc/heap.hpp"
-
 #include "kit/run.hpp"
 
 #include <turnstile/turnstile.hpp>
@@ -59,18 +58,17 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_uncontended_operation_does_not_allocate, Object
     std::tuple_element_t<2, Objects> e(io, true);
     std::tuple_element_t<3, Objects> a(io);
     BOOST_TEST(allocations_of(io, [&]() -> asio::awaitable<void> {
-        auto lock = co_await m.async_lock();
-    }) == 0U);
+                   auto lock = co_await m.async_lock();
+               }) == 0U);
     BOOST_TEST(allocations_of(io, [&]() -> asio::awaitable<void> {
-        auto permit = co_await s.async_acquire(2);
-    }) == 0U);
+                   auto permit = co_await s.async_acquire(2);
+               }) == 0U);
+    BOOST_TEST(allocations_of(io, [&]() -> asio::awaitable<void> { co_await e.async_wait(); }) ==
+               0U);
     BOOST_TEST(allocations_of(io, [&]() -> asio::awaitable<void> {
-        co_await e.async_wait();
-    }) == 0U);
-    BOOST_TEST(allocations_of(io, [&]() -> asio::awaitable<void> {
-        a.set();
-        co_await a.async_wait();
-    }) == 0U);
+                   a.set();
+                   co_await a.async_wait();
+               }) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_contended_operation_does_not_allocate_once_warm, Objects, policies)

@@ -1,6 +1,5 @@
 // Allocation k fails, once or for ever, for every k: nothing is lost, nothing is doubled.
 #include "alloc/heap.hpp"
-
 #include "contract/subjects.hpp"
 #include "kit/run.hpp"
 
@@ -60,7 +59,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_callback_starts_wholly_or_not_at_all, S, subject
         };
         failing.emplace(k, how);
         try_start(first, signals[0]);
-        s.grant(); // never throws
+        s.grant();                     // never throws
         try_start(second, signals[1]); // need not wait only if the first has failed
         kit::poll_leaves_work(io);
         failing->stop();
@@ -92,8 +91,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_gets_it_or_an_exception, S, subjects)
                 [&]() -> asio::awaitable<void> {
                     heap::failing failing(k, how);
                     try {
-                        auto result =
-                            co_await s.async_op(asio::as_tuple(asio::use_awaitable));
+                        auto result = co_await s.async_op(asio::as_tuple(asio::use_awaitable));
                         std::apply(
                             [&](error_code ec, auto&&... values) {
                                 taken = !ec;

@@ -25,10 +25,7 @@ bool may_allocate() noexcept
 
 } // namespace
 
-std::size_t heap::allocations() noexcept
-{
-    return count;
-}
+std::size_t heap::allocations() noexcept { return count; }
 
 heap::failing::failing(std::size_t k, failure how) noexcept
 {
@@ -37,15 +34,9 @@ heap::failing::failing(std::size_t k, failure how) noexcept
     failed = false;
 }
 
-bool heap::failing::happened() const noexcept
-{
-    return failed;
-}
+bool heap::failing::happened() const noexcept { return failed; }
 
-void heap::failing::stop() noexcept
-{
-    fail_from = never;
-}
+void heap::failing::stop() noexcept { fail_from = never; }
 
 void* operator new(std::size_t size)
 {
@@ -59,15 +50,9 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept
     return may_allocate() ? std::malloc(size != 0 ? size : 1) : nullptr;
 }
 
-void operator delete(void* p) noexcept
-{
-    std::free(p);
-}
+void operator delete(void* p) noexcept { std::free(p); }
 
-void operator delete(void* p, std::size_t) noexcept
-{
-    std::free(p);
-}
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 #if !TURNSTILE_SANITIZED
 

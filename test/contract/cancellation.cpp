@@ -3,6 +3,7 @@
 #include "kit/run.hpp"
 
 #include <boost/asio.hpp>
+#include <boost/asio/any_completion_executor.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <optional>
@@ -106,6 +107,27 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_grant_on_its_way_to_a_cancelled_waiter_is_kept, 
     kit::run(io);
     BOOST_TEST(only.result.aborted());
     BOOST_TEST(s.available() == 1U, "the grant is lost");
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_grant_between_two_executors_can_still_be_cancelled, S, subjects)
+{
+    if constexpr (!S::is_confined) { // there the promise ends as it leaves the strand
+        kit::drained_context home;
+        kit::drained_context elsewhere;
+        S s(home.get_executor());
+        cancellable op;
+        start(s, op.result, [&](auto h) {
+            return asio::bind_executor(
+                asio::any_completion_executor(elsewhere.get_executor()),
+                asio::bind_cancellation_slot(op.signal.slot(), std::move(h)));
+        });
+        s.grant();
+        kit::poll_leaves_work(home); // dispatched, but not yet run
+        op.cancel();
+        kit::run(elsewhere);
+        BOOST_TEST(op.result.aborted());
+        BOOST_TEST(s.available() == 1U, "the grant is lost");
+    }
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(an_operation_that_need_not_wait_can_be_cancelled_too, S, subjects)

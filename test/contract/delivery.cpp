@@ -3,7 +3,7 @@
 #include "kit/run.hpp"
 
 #include <boost/asio.hpp>
-#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_completion_executor.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <stdexcept>
@@ -101,21 +101,44 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(runs_on_the_associated_executor, S, subjects)
     BOOST_TEST(inside, "ran outside its strand");
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(takes_a_type_erased_handler, S, subjects)
+BOOST_AUTO_TEST_CASE_TEMPLATE(takes_a_handler_that_can_only_be_dispatched_to, S, subjects)
 {
-    // any_completion_handler's executor can only be dispatched to.
+    // Posted to the object's executor, and dispatched from there.
+    kit::drained_context home;
+    kit::drained_context elsewhere;
+    S s(home.get_executor());
+    completion c;
+    completion gone;
+    const auto there = asio::any_completion_executor(elsewhere.get_executor());
+    start(s, c, [&](auto h) { return asio::bind_executor(there, std::move(h)); });
+    BOOST_TEST(kit::poll_leaves_work(home));
+    s.grant();
+    kit::poll_leaves_work(home);
+    BOOST_TEST(!c.done());
+    kit::run(elsewhere);
+    BOOST_TEST(c.succeeded());
+
+    start(s, gone, [&](auto h) { return asio::bind_executor(there, std::move(h)); });
+    s.destroy();
+    kit::poll_leaves_work(home);
+    kit::run(elsewhere);
+    BOOST_TEST(gone.done());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_on_the_system_context_runs_where_it_completes, S, subjects)
+{
     kit::drained_context io;
     S s(io.get_executor());
     completion c;
-    if constexpr (std::is_same_v<S, event_wait<typename S::threading>> ||
-                  std::is_same_v<S, auto_reset_event_wait<typename S::threading>>) {
-        asio::any_completion_handler<void(error_code)> erased(c.handler([] {}));
-        s.async_op(std::move(erased));
-        BOOST_TEST(kit::poll_leaves_work(io));
-        s.grant();
-        kit::run(io);
-        BOOST_TEST(c.succeeded());
-    }
+    std::thread::id where;
+    s.async_op(asio::bind_executor(asio::system_executor(), c.handler([&](auto... values) {
+        where = std::this_thread::get_id();
+        s.consume(std::move(values)...);
+    })));
+    s.grant();
+    kit::run(io);
+    BOOST_TEST(c.succeeded());
+    BOOST_TEST((where == std::this_thread::get_id()), "a system thread was started for it");
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(works_on_a_strand_and_on_a_thread_pool, S, subjects)

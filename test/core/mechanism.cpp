@@ -121,6 +121,20 @@ BOOST_AUTO_TEST_CASE(a_wake_up_that_cannot_be_queued_passes_its_grant_on)
     chaos.run();
 }
 
+BOOST_AUTO_TEST_CASE(a_handler_on_an_idle_strand_is_queued_in_memory_of_its_own)
+{
+    // A strand that is idle queues two things for one post.
+    kit::drained_context io;
+    turnstile::mutex m(io);
+    const auto strand = asio::make_strand(io);
+    std::vector<completion> all(3);
+    for (auto& c : all)
+        m.async_lock(asio::bind_executor(strand, c.handler([](auto) {})));
+    kit::run(io);
+    for (auto& c : all)
+        BOOST_TEST(c.succeeded());
+}
+
 BOOST_AUTO_TEST_CASE(a_batched_wake_up_that_cannot_be_queued_goes_with_the_next)
 {
     kit::chaos_context chaos(1);

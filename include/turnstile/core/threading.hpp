@@ -1,8 +1,9 @@
 // Who may touch an object's state: any thread, or one strand.
 #pragma once
 
+#include <turnstile/core/detail/light_mutex.hpp>
+
 #include <atomic>
-#include <mutex>
 
 namespace turnstile {
 namespace detail {
@@ -43,7 +44,7 @@ struct no_mutex {
 /// compare-and-swap; waiting takes a short internal lock, never held while a handler runs.
 struct thread_safe {
     static constexpr bool is_confined = false;
-    using mutex_type = std::mutex;
+    using mutex_type = detail::light_mutex;
     template <class T>
     using cell = std::atomic<T>;
 };

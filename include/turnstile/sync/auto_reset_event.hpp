@@ -47,12 +47,12 @@ public:
     /// Executor: the handler's associated executor, by default the event's own.
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: cancelled before the handler runs, it uses up no signal; one that had
-    /// been granted already goes to the next waiter, or is stored.
+    /// been granted already goes to the next waiter, or is stored unless one is already.
     /// Fairness: FIFO. Thread safety: as the policy says.
     template <class Token = default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
     {
-        return detail::start_wait(ask{this, &this->state()}, std::forward<Token>(token));
+        return detail::start_wait(ask{this}, std::forward<Token>(token));
     }
 
     /// Uses up the stored signal if there is one and nobody waits; never waits. Thread
@@ -71,6 +71,7 @@ public:
 
 private:
     using ask = detail::permit_ask<basic_auto_reset_event, void>;
+    friend ask;
 };
 
 /// The usual auto-reset event: any thread, any executor.

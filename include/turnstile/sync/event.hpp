@@ -71,7 +71,7 @@ private:
 
         basic_event* event;
 
-        Executor get_executor() const noexcept { return event->get_executor(); }
+        const Executor& executor() const noexcept { return event->executor(); }
         detail::flag_gate<Threading>& state() const noexcept { return event->state(); }
         detail::verdict try_now() const noexcept
         {

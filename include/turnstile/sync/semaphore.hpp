@@ -68,7 +68,7 @@ public:
     template <class Token = default_token_t<Executor>>
     auto async_acquire(std::uint64_t n, Token&& token = Token())
     {
-        return detail::start_wait(ask{this, &this->state(), n}, std::forward<Token>(token));
+        return detail::start_wait(ask{this, n}, std::forward<Token>(token));
     }
 
     /// Waits for one permit.
@@ -110,8 +110,8 @@ public:
     /// Changes the maximum, and what is available by the same amount. Permits that are out
     /// beyond a smaller maximum stay valid, and are withheld as they come back; waiters who
     /// ask for more than it complete with `errc::too_large`.
-    /// Errors: `errc::invalid_argument` if the maximum is 0 or above `unlimited`, or if the
-    /// semaphore was made without one; the state is unchanged.
+    /// Errors: `errc::invalid_argument` if the maximum is 0, or `unlimited` or more, or if
+    /// the semaphore was made without one; the state is unchanged.
     /// Thread safety: as the policy says.
     void resize(std::uint64_t maximum, error_code& ec) noexcept
     {

@@ -54,6 +54,14 @@ public:
     // in it; false where that cannot be told.
     bool outside_running_strand() const noexcept;
 
+    // Whether this stands for `executor`.
+    bool is(const asio::any_io_executor& executor) const noexcept;
+    template <class Executor>
+    bool is(const Executor& executor) const noexcept
+    {
+        return *this == completion_target(executor);
+    }
+
     friend bool operator==(const completion_target& a, const completion_target& b) noexcept
     {
         return a.executor_ == b.executor_;
@@ -83,5 +91,9 @@ private:
 // dispatch from the object's own executor.
 template <class Executor>
 concept postable_executor = std::convertible_to<Executor, asio::any_io_executor>;
+
+// The system context runs what is posted on threads of its own, which nobody asked for: a
+// future's promise is rather set where the operation completes.
+TURNSTILE_EXPORT bool belongs_to_system_context(const asio::execution_context& context) noexcept;
 
 } // namespace turnstile::detail

@@ -6,7 +6,6 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <tuple>
-#include <type_traits>
 #include <utility>
 
 namespace turnstile::detail {
@@ -23,12 +22,26 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, T> {
     using executor_type = Executor;
     using value_type = T;
 
-    static T result(outcome<T> o)
+    static T&& success(T&& value) noexcept { return std::move(value); }
+    static T result(outcome<T>&& o)
     {
         if (o.error)
             throw system_error(o.error);
-        if constexpr (!std::is_void_v<T>)
-            return std::move(o.value);
+        return std::move(o.value);
+    }
+};
+
+template <class Executor>
+struct coroutine_token<asio::use_awaitable_t<Executor>, void> {
+    static constexpr bool is_coroutine = true;
+    using executor_type = Executor;
+    using value_type = void;
+
+    static void success() noexcept {}
+    static void result(const outcome<void>& o)
+    {
+        if (o.error)
+            throw system_error(o.error);
     }
 };
 
@@ -38,7 +51,8 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, T> {
     using executor_type = Executor;
     using value_type = std::tuple<error_code, T>;
 
-    static value_type result(outcome<T> o) { return {o.error, std::move(o.value)}; }
+    static value_type success(T&& value) noexcept { return {error_code(), std::move(value)}; }
+    static value_type result(outcome<T>&& o) noexcept { return {o.error, std::move(o.value)}; }
 };
 
 template <class Executor>
@@ -47,7 +61,8 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, void> 
     using executor_type = Executor;
     using value_type = std::tuple<error_code>;
 
-    static value_type result(outcome<void> o) { return {o.error}; }
+    static value_type success() noexcept { return {}; }
+    static value_type result(const outcome<void>& o) noexcept { return {o.error}; }
 };
 
 } // namespace turnstile::detail

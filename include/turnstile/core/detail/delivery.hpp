@@ -18,9 +18,21 @@ template <>
 class TURNSTILE_EXPORT delivery<thread_safe> {
 public:
     explicit delivery(wait_state<thread_safe>& owner) noexcept : owner_(owner) {}
-    void send(waiter_list& ready) noexcept;
+
+    void send(waiter_list& ready) noexcept
+    {
+        while (!ready.empty())
+            send_one(take_front(ready), ready);
+    }
+    void send_one(waiter& w, waiter_list& ready) noexcept
+    {
+        if (!w.target->post(w)) [[unlikely]]
+            give_up(w, ready);
+    }
 
 private:
+    void give_up(waiter& w, waiter_list& ready) noexcept;
+
     wait_state<thread_safe>& owner_;
 };
 

@@ -38,6 +38,7 @@ protected:
     }
     ~io_object() = default;
 
+    const Executor& executor() const noexcept { return executor_; }
     State& state() const noexcept { return *state_; }
 
 private:

@@ -18,14 +18,13 @@ struct permit_ask {
     static constexpr bool refundable = !std::is_void_v<Result>;
 
     Owner* owner;
-    permit_gate<threading>* gate;
     std::uint64_t n = 1;
 
-    executor_type get_executor() const noexcept { return owner->get_executor(); }
-    permit_gate<threading>& state() const noexcept { return *gate; }
+    const executor_type& executor() const noexcept { return owner->executor(); }
+    permit_gate<threading>& state() const noexcept { return owner->state(); }
 
-    verdict try_now() const noexcept { return gate->try_now(n); }
-    void give_back() const noexcept { gate->release(n); }
+    verdict try_now() const noexcept { return state().try_now(n); }
+    void give_back() const noexcept { state().release(n); }
     void prepare(permit_waiter& w) const noexcept { w.need = n; }
     Result take_now() const noexcept
     {

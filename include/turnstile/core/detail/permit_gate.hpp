@@ -91,6 +91,7 @@ private:
     void take_back(waiter& w, waiter_list& ready) noexcept override;
 
     std::uint64_t set_flags(std::uint64_t flags) noexcept;
+    bool hand_over(std::uint64_t n, waiter_list& ready) noexcept;
     bool put(std::uint64_t n, waiter_list& ready) noexcept;
     void serve(waiter_list& ready) noexcept;
     permit_waiter& head() noexcept { return static_cast<permit_waiter&>(this->queue_.front()); }

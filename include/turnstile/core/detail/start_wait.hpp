@@ -6,7 +6,7 @@
 //   executor_type, threading, result_type   the object's executor and policy; the value
 //   waiter_type                             waiter, or a struct derived from it (the need)
 //   refundable                              whether dropping the result gives back what it took
-//   get_executor(), state()                 the object's executor and its wait_state
+//   executor(), state()                     the object's executor and its wait_state
 //   verdict try_now()                       the fast path: no lock, no allocation
 //   void give_back()                        undoes a granted try_now()
 //   void prepare(waiter_type&)              writes the need into the queued node
@@ -28,10 +28,11 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_state.hpp>
-#include <boost/asio/deferred.hpp>
+#include <boost/asio/recycling_allocator.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -51,56 +52,60 @@ constexpr bool has_own_immediate_executor =
 constexpr bool has_own_immediate_executor = false;
 #endif
 
-// The operation lives in memory from the handler's associated allocator.
+// An operation in memory from its handler's associated allocator, or if that has none, in
+// what Asio recycles on this thread. The result goes to the handler as its arguments.
 struct handler_memory {
-    static constexpr passing result = passing::arguments;
+    template <class Handler>
+    using allocator = asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>;
 
     template <class Handler>
-    static auto allocator_for(const Handler& handler) noexcept
+    static allocator<Handler> allocator_for(const Handler& handler) noexcept
     {
-        return asio::get_associated_allocator(handler);
+        return asio::get_associated_allocator(handler, asio::recycling_allocator<void>());
+    }
+
+    template <class Handler, class T>
+    static void complete(Handler&& handler, outcome<T>&& result)
+    {
+        if constexpr (std::is_void_v<T>)
+            std::forward<Handler>(handler)(result.error);
+        else
+            std::forward<Handler>(handler)(result.error, std::move(result.value));
     }
 };
 
-template <class Ask, class Memory = handler_memory>
-class initiate_wait {
-public:
-    using executor_type = typename Ask::executor_type;
-
-    explicit initiate_wait(Ask ask, Memory memory = {}) noexcept
-        : ask_(std::move(ask)), memory_(memory)
-    {
-    }
-
-    executor_type get_executor() const noexcept { return ask_.get_executor(); }
-
-    template <class Handler>
-    void operator()(Handler&& handler)
-    {
-        using handler_type = std::decay_t<Handler>;
-        const verdict now = ask_.try_now();
-        if constexpr (has_own_immediate_executor<handler_type, executor_type>) {
-            if (!now.must_wait())
-                return complete_immediately(std::forward<Handler>(handler), now);
-        }
-
-        auto allocator = memory_.allocator_for(handler);
-        using operation = wait_operation<Ask, handler_type, decltype(allocator), Memory::result>;
-        auto op = [&] {
-            grant_guard undo{ask_, now.is_granted()};
-            auto made = operation::make(ask_, std::forward<Handler>(handler), allocator);
-            undo.armed = false;
-            return made;
-        }();
+#if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
+template <class Ask, class Handler, class Memory>
+void complete_immediately(Ask& ask, verdict now, Handler&& handler, const Memory& memory)
+{
+    outcome<typename Ask::result_type> result{now.error()};
+    if constexpr (!std::is_void_v<typename Ask::result_type>) {
         if (now.is_granted())
-            op->grant();
-        else if (!now.must_wait())
-            op->fail(now.error());
-        op->arm();
-        operation::start(std::move(op));
+            result.value = ask.take_now();
     }
+    auto executor = asio::get_associated_immediate_executor(handler, ask.executor());
+    asio::dispatch(executor,
+                   [memory, h = std::forward<Handler>(handler), r = std::move(result)]() mutable {
+                       memory.complete(std::move(h), std::move(r));
+                   });
+}
+#endif
 
-private:
+// Makes an operation of what the first look has said, and hands it over.
+template <class Ask, class Handler, class Memory>
+void start_operation(Ask& ask, verdict now, Handler&& handler, const Memory& memory)
+{
+    using handler_type = std::decay_t<Handler>;
+#if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
+    if constexpr (has_own_immediate_executor<handler_type, typename Ask::executor_type>) {
+        // What could not be given back if it were cancelled on its way is posted, as ever.
+        const bool safe =
+            Ask::refundable || !asio::get_associated_cancellation_slot(handler).is_connected();
+        if (!now.must_wait() && safe)
+            return complete_immediately(ask, now, std::forward<Handler>(handler), memory);
+    }
+#endif
+
     struct grant_guard {
         Ask& ask;
         bool armed;
@@ -109,65 +114,113 @@ private:
             if (armed)
                 ask.give_back();
         }
-    };
+    } undo{ask, now.is_granted()};
+    using operation = wait_operation<Ask, handler_type, Memory>;
+    auto op = operation::make(ask, std::forward<Handler>(handler), memory);
+    undo.armed = false; // from here on, destroying the operation gives back
+    op->decide(now);
+    op->arm();
+    operation::start(std::move(op));
+}
 
-#if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
+template <class Ask>
+class initiate_wait {
+public:
+    using executor_type = typename Ask::executor_type;
+
+    explicit initiate_wait(Ask ask) noexcept : ask_(std::move(ask)) {}
+
+    executor_type get_executor() const noexcept { return ask_.executor(); }
+
     template <class Handler>
-    void complete_immediately(Handler&& handler, verdict now)
+    void operator()(Handler&& handler)
     {
-        outcome<typename Ask::result_type> result{now.error()};
-        if constexpr (!std::is_void_v<typename Ask::result_type>) {
-            if (now.is_granted())
-                result.value = ask_.take_now();
-        }
-        auto executor = asio::get_associated_immediate_executor(handler, get_executor());
-        asio::dispatch(executor,
-                       [h = std::forward<Handler>(handler), r = std::move(result)]() mutable {
-                           complete_with<Memory::result>(std::move(h), std::move(r));
-                       });
+        start_operation(ask_, ask_.try_now(), std::forward<Handler>(handler), handler_memory());
     }
-#endif
 
+private:
     Ask ask_;
-    [[no_unique_address]] Memory memory_;
 };
 
-// The waiting operation of a coroutine lives in the coroutine's own frame.
+// The wait of a coroutine, to be awaited: an operation in the coroutine's own frame, which
+// finds its result there.
 template <class Ask, class Executor>
-class frame_memory {
+class operation_frame {
+    using outcome_type = outcome<typename Ask::result_type>;
+
     // Asio's handler for a suspended coroutine is a pointer or two; should a version's be
-    // larger than this, the operation goes to the heap.
+    // larger than this one, the operation goes to the heap.
     struct suspended_coroutine {
         using executor_type = Executor;
-        void operator()(outcome<typename Ask::result_type>) noexcept {}
         executor_type get_executor() const noexcept;
-        void* state[4];
+        void operator()() noexcept {}
+        void* state[2];
     };
-    static constexpr std::size_t room = sizeof(
-        wait_operation<Ask, suspended_coroutine, buffer_allocator<std::byte, 1>, passing::packed>);
-    struct buffer {
-        alignas(std::max_align_t) std::byte bytes[room];
+    // As large as `memory` below, which needs to know the size this one is for.
+    struct memory_model {
+        template <class Handler>
+        using allocator = std::allocator<std::byte>;
+        void* frame;
+    };
+    static constexpr std::size_t size =
+        sizeof(wait_operation<Ask, suspended_coroutine, memory_model>);
+
+    class memory {
+    public:
+        explicit memory(operation_frame& frame) noexcept : frame_(&frame) {}
+
+        template <class Handler>
+        using allocator = buffer_allocator<std::byte, size>;
+
+        template <class Handler>
+        allocator<Handler> allocator_for(const Handler&) const noexcept
+        {
+            return allocator<Handler>(frame_->room_);
+        }
+
+        template <class Handler>
+        void complete(Handler&& handler, outcome_type&& result) const
+        {
+            frame_->result_ = std::move(result);
+            std::forward<Handler>(handler)();
+        }
+
+    private:
+        operation_frame* frame_;
+    };
+
+    struct initiation {
+        operation_frame* self;
+
+        template <class Handler>
+        void operator()(Handler&& handler) const
+        {
+            start_operation(self->ask_, self->looked_ ? verdict::wait() : self->ask_.try_now(),
+                            std::forward<Handler>(handler), memory(*self));
+        }
     };
 
 public:
-    frame_memory() = default;
-    frame_memory(const frame_memory&) = delete;
-    frame_memory& operator=(const frame_memory&) = delete;
+    // If `looked`, a first look has said that it must wait.
+    operation_frame(Ask& ask, bool looked) noexcept : ask_(ask), looked_(looked) {}
+    operation_frame(const operation_frame&) = delete;
+    operation_frame& operator=(const operation_frame&) = delete;
 
-    struct reference {
-        static constexpr passing result = passing::packed;
+    // What makes it awaitable: it can be initiated with any token, for void().
+    template <class Token>
+    auto operator()(Token&& token)
+        -> decltype(asio::async_initiate<Token, void()>(std::declval<initiation>(), token))
+    {
+        return asio::async_initiate<Token, void()>(initiation{this}, token);
+    }
 
-        buffer* where;
-        template <class Handler>
-        auto allocator_for(const Handler&) const noexcept
-        {
-            return buffer_allocator<std::byte, room>(where->bytes);
-        }
-    };
-    reference get() noexcept { return {&buffer_}; }
+    outcome_type&& result() noexcept { return std::move(result_); }
 
 private:
-    buffer buffer_;
+    Ask& ask_;
+    bool looked_;
+    outcome_type result_;
+    alignas(std::max_align_t) std::byte room_[size];
 };
 
 // A coroutine that need not wait does not suspend: it tries first. Where dropping the result
@@ -176,28 +229,29 @@ template <class Shape, class Ask>
 auto wait_in_coroutine(Ask ask)
     -> asio::awaitable<typename Shape::value_type, typename Shape::executor_type>
 {
+    using result_type = typename Ask::result_type;
     bool may_skip = true;
     if constexpr (!Ask::refundable) {
         const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
         may_skip = !state.slot().is_connected();
     }
 
-    if (may_skip && shortcut_budget::spend()) {
+    const bool looked = may_skip && shortcut_budget::spend();
+    if (looked) {
         const verdict now = ask.try_now();
-        if (now.is_granted()) {
-            if constexpr (std::is_void_v<typename Ask::result_type>)
-                co_return Shape::result({});
+        if (now.is_granted()) [[likely]] {
+            if constexpr (std::is_void_v<result_type>)
+                co_return Shape::success();
             else
-                co_return Shape::result({{}, ask.take_now()});
+                co_return Shape::success(ask.take_now());
         }
         if (!now.must_wait())
             co_return Shape::result({now.error()});
     }
 
-    using signature = void(outcome<typename Ask::result_type>);
-    frame_memory<Ask, typename Shape::executor_type> memory;
-    co_return Shape::result(co_await asio::async_initiate<const asio::deferred_t&, signature>(
-        initiate_wait(std::move(ask), memory.get()), asio::deferred));
+    operation_frame<Ask, typename Shape::executor_type> operation(ask, looked);
+    co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
+    co_return Shape::result(operation.result());
 }
 
 template <class Ask, class Token>

@@ -15,8 +15,9 @@ public:
     constexpr bool must_wait() const noexcept { return value_ < 0; }
     error_code error() const noexcept
     {
-        return value_ > 0 ? make_error_code(static_cast<errc>(value_)) : error_code();
+        return value_ > 0 ? make_error_code(code()) : error_code();
     }
+    constexpr errc code() const noexcept { return static_cast<errc>(value_); }
 
 private:
     constexpr explicit verdict(int value) noexcept : value_(value) {}

@@ -63,7 +63,15 @@ public:
     void unlink(cancel_link& link) noexcept;
 
     // Called on w's executor as it completes; whether it gets what it waited for.
-    bool settle(waiter& w) noexcept;
+    bool settle(waiter& w) noexcept
+    {
+        // Without a cancellation handler nobody else can change w's fate any more.
+        if (w.canceller)
+            unlink(*w.canceller);
+        if (w.granted() && !alive_.load(std::memory_order_acquire)) [[unlikely]]
+            w.abort();
+        return w.granted();
+    }
 
     // w is destroyed without completing: what it was granted goes to the next.
     void abandon(waiter& w) noexcept;
@@ -88,26 +96,48 @@ protected:
     template <class F>
     auto update(F&& f) noexcept
     {
-        struct sender {
-            delivery<Threading>& out;
+        struct transaction {
+            explicit transaction(wait_state& s) noexcept : state(s) { state.mutex_.lock(); }
+            transaction(const transaction&) = delete;
+            ~transaction() { state.commit(ready); }
+
+            wait_state& state;
             waiter_list ready;
-            ~sender() { out.send(ready); }
-        } decided{delivery_, {}};
-        std::scoped_lock lock(mutex_); // released before the sender goes
-        return std::forward<F>(f)(decided.ready);
+        } t(*this);
+        return std::forward<F>(f)(t.ready);
     }
 
-    // Fails every queued waiter; called under the lock.
-    void fail_all(error_code ec, waiter_list& ready) noexcept;
+    // Takes every queued waiter out and lets `decide` settle its fate; called under the lock.
+    template <class Decide>
+    void decide_all(waiter_list& ready, Decide decide) noexcept
+    {
+        waiter_list all;
+        take_all(all);
+        for (waiter& w : all)
+            decide(w);
+        ready.splice(ready.end(), all);
+    }
+
+    bool has_waiters() const noexcept { return !queue_.empty(); }
 
     waiter_list queue_;
 
 private:
     void shut_down() noexcept override;
     void unlink_locked(waiter& w) noexcept;
+    void commit(waiter_list& ready) noexcept
+    {
+        if (!has_waiters() && home_work_.index() != 0)
+            return commit_last(ready);
+        mutex_.unlock();
+        delivery_.send(ready);
+    }
+    void commit_last(waiter_list& ready) noexcept;
 
     mutex_type mutex_;
     completion_target home_;
+    // Held while anybody is queued, so that the context's run() does not return.
+    work_guard home_work_;
     delivery<Threading> delivery_;
     typename Threading::template cell<bool> alive_{true};
     bool shut_down_ = false;

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <turnstile/core/config.hpp>
 #include <turnstile/core/detail/completion_target.hpp>
 #include <turnstile/core/detail/postable.hpp>
+#include <turnstile/core/error.hpp>
 
 #include <boost/asio/error.hpp>
 #include <boost/intrusive/list.hpp>
@@ -25,18 +25,19 @@ class waiter : public postable, public waiter_hook {
 public:
     using postable::postable;
 
-    bool undecided() const noexcept { return fate_ == fate::undecided; }
-    bool granted() const noexcept { return fate_ == fate::granted; }
+    bool undecided() const noexcept { return fate_ == open_fate; }
+    bool granted() const noexcept { return fate_ == granted_fate; }
 
-    void grant() noexcept { fate_ = fate::granted; }
-    void fail(error_code ec) noexcept
+    void grant() noexcept { fate_ = granted_fate; }
+    void fail(errc code) noexcept { fate_ = static_cast<int>(code); }
+    void abort() noexcept { fate_ = aborted_fate; }
+
+    error_code error() const noexcept
     {
-        fate_ = fate::failed;
-        error_ = ec;
+        if (fate_ > 0)
+            return static_cast<errc>(fate_);
+        return fate_ == aborted_fate ? error_code(asio::error::operation_aborted) : error_code();
     }
-    void abort() noexcept { fail(asio::error::operation_aborted); }
-
-    const error_code& error() const noexcept { return error_; }
 
     // Set while a cancellation handler points here; guarded by the object's lock.
     cancel_link* canceller = nullptr;
@@ -47,10 +48,12 @@ protected:
     ~waiter() = default;
 
 private:
-    enum class fate : unsigned char { undecided, granted, failed };
+    // Above these, a fate is the errc the waiter fails with.
+    static constexpr int granted_fate = 0;
+    static constexpr int open_fate = -1;
+    static constexpr int aborted_fate = -2;
 
-    fate fate_ = fate::undecided;
-    error_code error_;
+    int fate_ = open_fate;
 };
 
 using waiter_list = boost::intrusive::list<waiter, boost::intrusive::constant_time_size<false>>;

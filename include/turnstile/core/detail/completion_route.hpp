@@ -1,0 +1,67 @@
+#pragma once
+
+#include <turnstile/core/detail/completion_target.hpp>
+#include <turnstile/core/detail/wait_state.hpp>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/recycling_allocator.hpp>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace turnstile::detail {
+
+// Where a handler's completion is posted. Nearly always that is the object's own executor,
+// and then this is a null pointer.
+template <class HandlerExecutor>
+class completion_route {
+public:
+    // Whether the completion is posted to the object's executor, and dispatched from there.
+    bool needs_hop() const noexcept { return foreign_ && !foreign_->target; }
+
+    // The handler's executor; only where there is a hop.
+    HandlerExecutor executor() const noexcept { return foreign_->work.get_executor(); }
+
+    template <class Threading>
+    const completion_target& choose(const HandlerExecutor& executor,
+                                    const wait_state<Threading>& state)
+    {
+        if constexpr (postable_executor<HandlerExecutor>) {
+            if (state.home().is(executor))
+                return state.home();
+        }
+        foreign_ = make_foreign(executor);
+        if constexpr (postable_executor<HandlerExecutor> && !Threading::is_confined) {
+            if (!belongs_to_system_context(asio::query(executor, asio::execution::context)))
+                return foreign_->target.emplace(executor);
+        }
+        return state.home();
+    }
+
+private:
+    struct foreign {
+        explicit foreign(const HandlerExecutor& executor) : work(executor) {}
+
+        std::optional<completion_target> target;
+        asio::executor_work_guard<HandlerExecutor> work;
+    };
+    using memory = asio::recycling_allocator<foreign>;
+    struct recycle {
+        void operator()(foreign* f) const noexcept
+        {
+            std::destroy_at(f);
+            memory().deallocate(f, 1);
+        }
+    };
+
+    static std::unique_ptr<foreign, recycle> make_foreign(const HandlerExecutor& executor)
+    {
+        foreign* p = memory().allocate(1);
+        return std::unique_ptr<foreign, recycle>(new (p) foreign(executor));
+    }
+
+    std::unique_ptr<foreign, recycle> foreign_;
+};
+
+} // namespace turnstile::detail
