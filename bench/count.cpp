@@ -1,0 +1,104 @@
+// Runs one workload so many times on one thread, for valgrind to count the instructions:
+// count <workload> <n>. See bench/instructions.
+#include "support/meter.hpp"
+#include "support/workloads.hpp"
+
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+
+namespace bench {
+namespace {
+
+no_meter unmeasured;
+
+template <class Gate>
+bool lock(std::int64_t n)
+{
+    return uncontended<Gate>(unmeasured, n);
+}
+
+template <class Gate, std::size_t Permits = 1>
+bool crowded(std::int64_t n)
+{
+    return contended<Gate>(unmeasured, {.permits = Permits, .times = n / 100});
+}
+
+// With no rounds there is a first one all the same.
+template <class Event>
+bool wake(std::int64_t n)
+{
+    return broadcast<Event>(unmeasured, 100, static_cast<int>(n / 100) - 1);
+}
+
+template <class Event>
+bool cancel_some(std::int64_t n)
+{
+    return cancel<Event>(unmeasured,
+                         {.waiters = 100, .batch = 50, .rounds = static_cast<int>(n / 50) - 1});
+}
+
+bool nested_call(std::int64_t n) { return loop(unmeasured, n, &empty_coroutine); }
+
+bool post(std::int64_t n)
+{
+    return loop(unmeasured, n, [] { return asio::post(asio::use_awaitable); });
+}
+
+struct workload {
+    std::string_view name;
+    bool (*run)(std::int64_t n);
+};
+
+constexpr workload workloads[] = {
+    {"lock", &lock<turnstile_mutex<turnstile::mutex>>},
+    {"lock_local", &lock<turnstile_mutex<turnstile::local::mutex>>},
+    {"channel_lock", &lock<channel_gate<channel>>},
+    {"contended", &crowded<turnstile_mutex<turnstile::mutex>>},
+    {"contended_local", &crowded<turnstile_mutex<turnstile::local::mutex>>},
+    {"channel_contended", &crowded<channel_gate<channel>>},
+    {"semaphore", &crowded<turnstile_semaphore<turnstile::semaphore>, 10>},
+    {"channel_semaphore", &crowded<channel_gate<channel>, 10>},
+    {"event", &wake<turnstile_event<turnstile::event>>},
+    {"event_local", &wake<turnstile_event<turnstile::local::event>>},
+    {"channel_event", &wake<channel_event<channel>>},
+    {"timer_event", &wake<timer_event>},
+    {"cancel", &cancel_some<turnstile_event<turnstile::event>>},
+    {"channel_cancel", &cancel_some<channel_event<channel>>},
+    {"nested_call", &nested_call},
+    {"post", &post},
+};
+
+int list()
+{
+    for (const workload& w : workloads)
+        std::cout << w.name << '\n';
+    return EXIT_SUCCESS;
+}
+
+int run(std::string_view name, std::int64_t n)
+{
+    for (const workload& w : workloads) {
+        if (w.name != name)
+            continue;
+        if (w.run(n))
+            return EXIT_SUCCESS;
+        std::cerr << name << ": wrong result\n";
+        return EXIT_FAILURE;
+    }
+    std::cerr << "there is no workload " << name << "; see --list\n";
+    return EXIT_FAILURE;
+}
+
+} // namespace
+} // namespace bench
+
+int main(int argc, char** argv)
+{
+    if (argc == 2 && argv[1] == std::string_view("--list"))
+        return bench::list();
+    if (argc == 3)
+        return bench::run(argv[1], std::strtoll(argv[2], nullptr, 10));
+    std::cerr << "usage: count --list, or count <workload> <n>, n a multiple of 100\n";
+    return EXIT_FAILURE;
+}

@@ -1,0 +1,110 @@
+// Mutexes and semaphores under one interface: Gate(context, permits), acquire() to be
+// awaited, release(what acquire() gave).
+#pragma once
+
+#include <turnstile/sync/mutex.hpp>
+#include <turnstile/sync/semaphore.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/experimental/channel.hpp>
+#include <boost/asio/experimental/concurrent_channel.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <utility>
+
+namespace bench {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+// `auto held = (co_await gate.acquire(), keep{});` also works where acquire() gives nothing:
+// then held is a keep.
+struct keep {};
+
+template <class T>
+    requires(!std::same_as<T, keep>)
+T operator,(T&& value, keep) noexcept { return std::forward<T>(value); }
+
+template <class Mutex>
+class turnstile_mutex {
+public:
+    explicit turnstile_mutex(asio::io_context& context, std::size_t /*one*/ = 1) : mutex_(context)
+    {
+    }
+
+    auto acquire() { return mutex_.async_lock(asio::use_awaitable); }
+    void release(typename Mutex::lock_type& held) { held.unlock(); }
+
+private:
+    Mutex mutex_;
+};
+
+template <class Semaphore>
+class turnstile_semaphore {
+public:
+    turnstile_semaphore(asio::io_context& context, std::size_t permits)
+        : semaphore_(context, permits, permits)
+    {
+    }
+
+    auto acquire() { return semaphore_.async_acquire(asio::use_awaitable); }
+    void release(typename Semaphore::permit_type& held) { held.release(); }
+
+private:
+    Semaphore semaphore_;
+};
+
+// A channel with a message for each permit.
+template <class Channel>
+class channel_gate {
+public:
+    explicit channel_gate(asio::io_context& context, std::size_t permits = 1)
+        : channel_(context, permits)
+    {
+        for (std::size_t i = 0; i != permits; ++i)
+            channel_.try_send(error_code());
+    }
+
+    auto acquire() { return channel_.async_receive(asio::use_awaitable); }
+    void release(keep) { channel_.try_send(error_code()); }
+
+private:
+    Channel channel_;
+};
+
+using channel = asio::experimental::channel<void(error_code)>;
+using concurrent_channel = asio::experimental::concurrent_channel<void(error_code)>;
+
+// The idiom of a timer that never expires, and is cancelled to wake somebody.
+class timer_gate {
+public:
+    explicit timer_gate(asio::io_context& context, std::size_t permits = 1)
+        : timer_(context, asio::steady_timer::time_point::max()), permits_(permits)
+    {
+    }
+
+    asio::awaitable<void> acquire()
+    {
+        while (permits_ == 0) {
+            error_code cancelled;
+            co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+        }
+        --permits_;
+    }
+    void release(keep)
+    {
+        ++permits_;
+        timer_.cancel_one();
+    }
+
+private:
+    asio::steady_timer timer_;
+    std::size_t permits_;
+};
+
+} // namespace bench

@@ -1,0 +1,250 @@
+"""Runs turnstile_bench and prints its results as one table."""
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+COLUMNS = {
+    "ours": "turnstile",
+    "local": "turnstile::local",
+    "channel": "channel",
+    "concurrent_channel": "concurrent_channel",
+    "timer": "timer idiom",
+}
+
+# Workload, what it is called in the table, and the floor that belongs to it.
+ROWS = [
+    ("lock", "W1 mutex, uncontended", "nested_call"),
+    ("mutex", "W2 mutex, 100 coroutines", "post"),
+    ("mutex_2_threads", "W3 the same on 2 threads", None),
+    ("acquire", "W4 semaphore, uncontended", "nested_call"),
+    ("semaphore", "W4 semaphore, 10 of 100", "post"),
+    ("semaphore_2_threads", "W4 the same on 2 threads", None),
+    ("broadcast_1000", "W5 event wakes 1,000, each", None),
+    ("broadcast_100000", "W5 event wakes 100,000, each", None),
+    ("cancel_1", "W8 cancel the only waiter", None),
+    ("cancel_1000", "W8 cancel one of 1,000", None),
+    ("cancel_100000", "W8 cancel one of 100,000", None),
+    ("bytes_mutex", "a mutex (bytes)", None),
+    ("bytes_event", "an event (bytes)", None),
+    ("bytes_coroutine", "a waiting coroutine (bytes)", "bytes_coroutine"),
+    ("bytes_callback", "a waiting callback (bytes)", None),
+]
+
+FLOORS = {
+    "nested_call": "nested awaitable call",
+    "post": "co_await post",
+    "std_mutex": "std::mutex lock and unlock",
+}
+
+
+# ------------------------------------------------------------------------- results ----
+
+
+class Results:
+    """Medians of what the program measured, by workload and competitor."""
+
+    def __init__(self, report):
+        samples = {}
+        for run in report["benchmarks"]:
+            if run.get("run_type") == "aggregate":
+                continue
+            workload, competitor = run["name"].split("/")[:2]
+            if run.get("error_occurred"):
+                raise SystemExit(
+                    f"{workload}/{competitor} failed: {run['error_message']}")
+            for unit in ("ns", "bytes", "allocs"):
+                if unit in run:
+                    samples.setdefault((workload, competitor, unit), []).append(run[unit])
+        self._medians = {key: statistics.median(s) for key, s in samples.items()}
+
+    def value(self, workload, competitor):
+        """Nanoseconds, or bytes; None if that was not measured."""
+        return self._medians.get(
+            (workload, competitor, "ns"),
+            self._medians.get((workload, competitor, "bytes")))
+
+    def allocs(self, workload, competitor):
+        return self._medians.get((workload, competitor, "allocs"))
+
+    def floor(self, name):
+        if name in FLOORS:
+            return self.value("floor", name)
+        return self.value(name, "floor") if name else None
+
+
+def find_program(folder):
+    for program in (folder / "bench/turnstile_bench", folder / "turnstile_bench"):
+        if program.is_file():
+            return program
+    raise SystemExit(f"there is no turnstile_bench in {folder}; build it first: ./dev bench")
+
+
+def measure(folder, repetitions, only):
+    program = find_program(folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        out = pathlib.Path(scratch) / "bench.json"
+        command = [
+            program, f"--benchmark_filter={only}", f"--benchmark_out={out}",
+            "--benchmark_out_format=json", f"--benchmark_repetitions={repetitions}",
+            "--benchmark_enable_random_interleaving=true",
+        ]
+        start = time.monotonic()
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True) as process:
+            # Nothing is printed until all is done, since the runs are interleaved.
+            while True:
+                try:
+                    _, errors = process.communicate(timeout=10)
+                    break
+                except subprocess.TimeoutExpired:
+                    passed = time.monotonic() - start
+                    print(f"... measuring, {passed:.0f} s", file=sys.stderr)
+        if process.returncode != 0 or not out.exists():
+            raise SystemExit(f"{program} failed:\n{errors}")
+        return json.loads(out.read_text())
+
+
+# --------------------------------------------------------------------------- table ----
+
+
+def number(value):
+    if value is None:
+        return "-"
+    if value >= 10_000:
+        return f"{value:,.0f}"
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def cell(results, workload, competitor):
+    value = results.value(workload, competitor)
+    ours = results.value(workload, "ours")
+    if value is None:
+        return "-"
+    if competitor == "ours" or not ours:
+        return number(value)
+    ratio = value / ours
+    return f"{number(value)} x{ratio:,.0f}" if ratio >= 100 else f"{number(value)} x{ratio:.1f}"
+
+
+def allocations(results, workload):
+    count = results.allocs(workload, "ours")
+    if count is None:
+        return "-"
+    return f"{count:.2f}" if count >= 0.005 else "0"
+
+
+def table(results):
+    yield ["ns for each operation", *COLUMNS.values(), "floor", "allocs"]
+    for workload, label, floor in ROWS:
+        if results.value(workload, "ours") is None:
+            continue
+        yield [label, *(cell(results, workload, c) for c in COLUMNS),
+               number(results.floor(floor)), allocations(results, workload)]
+
+
+def print_text(rows):
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        head, *rest = (text.ljust(w) if i == 0 else text.rjust(w)
+                       for i, (text, w) in enumerate(zip(row, widths)))
+        print(head, *rest, sep="  ")
+
+
+def print_markdown(rows):
+    head, *body = rows
+    print("|", " | ".join(head), "|")
+    print("|---|" + "---:|" * (len(head) - 1))
+    for row in body:
+        print("|", " | ".join(row), "|")
+
+
+def print_notes(results):
+    floors = [f"{label} {number(results.floor(name))} ns"
+              for name, label in FLOORS.items() if results.floor(name) is not None]
+    print()
+    print("Medians of interleaved runs. x2.0: takes twice as long as turnstile, or as much memory.")
+    if floors:
+        print("Floors: " + ", ".join(floors) + ".")
+    print("allocs: heap allocations for each operation with turnstile, Asio's included, once warm.")
+
+
+# --------------------------------------------------------------------------- check ----
+
+
+AIMS = [  # workload, competitor, how many times as long as ours it must take
+    ("lock", "channel", 6.0),
+    ("acquire", "channel", 6.0),
+    ("mutex", "channel", 1.0),
+    ("mutex_2_threads", "concurrent_channel", 1.0),
+    ("semaphore", "channel", 1.0),
+    ("semaphore_2_threads", "concurrent_channel", 1.0),
+    ("broadcast_1000", "channel", 2.5),
+    ("broadcast_100000", "channel", 2.5),
+    *((workload, "timer", 1.0)
+      for workload in ("mutex", "semaphore", "broadcast_1000", "broadcast_100000")),
+    *((f"cancel_{n}", competitor, 1.0)
+      for n in (1, 1000, 100_000) for competitor in ("channel", "timer")),
+]
+
+
+# Ten coroutines yield at the same time, and Asio keeps the memory of two such posts.
+YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads")
+
+
+def misses(results):
+    labels = {workload: label for workload, label, _ in ROWS}
+    for workload, competitor, factor in AIMS:
+        ours, theirs = results.value(workload, "ours"), results.value(workload, competitor)
+        if ours is not None and theirs is not None and theirs < ours * factor:
+            yield (f"{labels[workload]}: {COLUMNS[competitor]} takes {theirs / ours:.2f} times "
+                   f"as long, at least {factor} is wanted")
+    for ours in ("ours", "local"):
+        one, many = (results.value(f"cancel_{n}", ours) for n in (1, 100_000))
+        if one and many and many > 1.5 * one:
+            yield (f"W8 cancel, {COLUMNS[ours]}: among 100,000 it takes {many / one:.2f} times "
+                   "as long as alone, at most 1.5 is wanted")
+        for workload, label, _ in ROWS:
+            count = results.allocs(workload, ours)
+            if workload in YIELD_ALLOCATES or count is None:
+                continue
+            if count >= 0.05:  # two threads now and then miss each other's cached memory
+                yield (f"{label}, {COLUMNS[ours]}: {count:.2f} heap allocations for each "
+                       "operation, none is wanted")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="bench/run", description=__doc__)
+    parser.add_argument("build", type=pathlib.Path, help="build folder")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    parser.add_argument("--check", action="store_true",
+                        help="fail if an aim of the project is missed")
+    parser.add_argument("--only", default=".", metavar="REGEX", help="only these benchmarks")
+    parser.add_argument("--repetitions", type=int, help="runs of each benchmark")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
+                        help="keep all single results there")
+    options = parser.parse_args()
+
+    report = measure(options.build, options.repetitions or (7 if options.quick else 25),
+                     options.only)
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=1))
+    results = Results(report)
+    rows = list(table(results))
+    (print_markdown if options.markdown else print_text)(rows)
+    print_notes(results)
+
+    missed = list(misses(results)) if options.check else []
+    for message in missed:
+        print("MISSED " + message, file=sys.stderr)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
