@@ -1,0 +1,146 @@
+// A primitive built on the library's one mechanism, step by step as doc/design.md tells it:
+// a latch, which opens when its count reaches zero. For those who extend Turnstile; users
+// never need anything from turnstile::detail.
+
+#include <turnstile/core/default_token.hpp>
+#include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/start_wait.hpp>
+#include <turnstile/core/threading.hpp>
+
+#include <boost/asio.hpp>
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <utility>
+
+namespace asio = boost::asio;
+namespace detail = turnstile::detail;
+
+namespace {
+
+// [state]
+template <class Threading>
+class latch_state final : public detail::wait_state<Threading> {
+public:
+    template <class Executor>
+    latch_state(const Executor& executor, std::uint64_t count)
+        : detail::wait_state<Threading>(executor), count_(count)
+    {
+    }
+
+    bool is_open() const noexcept { return count_.load(std::memory_order_acquire) == 0; }
+
+    bool count_down() noexcept
+    {
+        std::uint64_t now = count_.load(std::memory_order_relaxed);
+        do {
+            if (now == 0)
+                return false;
+        } while (!count_.compare_exchange_weak(now, now - 1, std::memory_order_acq_rel));
+        if (now == 1)
+            open();
+        return true;
+    }
+
+private:
+    // Decide under the lock, deliver after it: update() does both.
+    void open() noexcept
+    {
+        this->update([&](detail::waiter_list& ready) {
+            for (detail::waiter& w : this->queue_)
+                w.grant();
+            ready.splice(ready.end(), this->queue_);
+        });
+    }
+
+    // A new waiter: decide at once, or queue it.
+    bool admit(detail::waiter& w) noexcept override
+    {
+        if (is_open()) {
+            w.grant();
+            return true;
+        }
+        this->queue_.push_back(w);
+        return false;
+    }
+    // A waiter was cancelled: nobody else may go because of that.
+    void reconsider(detail::waiter_list&) noexcept override {}
+    // A granted waiter was cancelled: it had taken nothing.
+    void take_back(detail::waiter&, detail::waiter_list&) noexcept override {}
+
+    typename Threading::template cell<std::uint64_t> count_;
+};
+// [/state]
+
+// [ask]
+template <class Latch>
+struct latch_ask {
+    using executor_type = typename Latch::executor_type;
+    using threading = typename Latch::threading_policy;
+    using result_type = void;
+    using waiter_type = detail::waiter;
+    static constexpr bool refundable = true; // there is nothing to lose
+
+    Latch* latch;
+
+    const executor_type& executor() const noexcept { return latch->executor(); }
+    latch_state<threading>& state() const noexcept { return latch->state(); }
+    detail::verdict try_now() const noexcept
+    {
+        return state().is_open() ? detail::verdict::granted() : detail::verdict::wait();
+    }
+    void give_back() const noexcept {}
+    void prepare(detail::waiter&) const noexcept {}
+};
+// [/ask]
+
+// [object]
+template <class Executor = asio::any_io_executor, class Threading = turnstile::thread_safe>
+class basic_latch : public detail::io_object<Executor, Threading, latch_state<Threading>> {
+    using base = detail::io_object<Executor, Threading, latch_state<Threading>>;
+    using ask = latch_ask<basic_latch>;
+    friend ask;
+
+public:
+    template <class Other>
+    struct rebind_executor {
+        using other = basic_latch<Other, Threading>;
+    };
+
+    basic_latch(const Executor& executor, std::uint64_t count) : base(executor, count) {}
+
+    template <class Token = turnstile::default_token_t<Executor>>
+    auto async_wait(Token&& token = Token())
+    {
+        return detail::start_wait(ask{this}, std::forward<Token>(token));
+    }
+
+    bool count_down() noexcept { return this->state().count_down(); }
+};
+// [/object]
+
+using latch = basic_latch<>;
+
+asio::awaitable<void> wait_for_all(latch& done)
+{
+    fmt::print("waiting for three\n");
+    co_await done.async_wait();
+    fmt::print("all three are done\n");
+}
+
+} // namespace
+
+int main()
+{
+    asio::io_context io;
+    latch done(io.get_executor(), 3);
+    asio::co_spawn(io, wait_for_all(done), asio::detached);
+    for (int i = 1; i <= 3; ++i) {
+        asio::post(io, [&done, i] {
+            fmt::print("{} is done\n", i);
+            done.count_down();
+        });
+    }
+    io.run();
+    fmt::print("once more: {}\n", done.count_down() ? "counted" : "refused");
+}
