@@ -46,10 +46,8 @@ private:
     // Decide under the lock, deliver after it: update() does both.
     void open() noexcept
     {
-        this->update([&](detail::waiter_list& ready) {
-            for (detail::waiter& w : this->queue_)
-                w.grant();
-            ready.splice(ready.end(), this->queue_);
+        this->update([&](detail::ready_list& ready) {
+            this->decide_all(ready, [](detail::waiter& w) { w.grant(); });
         });
     }
 
@@ -64,9 +62,9 @@ private:
         return false;
     }
     // A waiter was cancelled: nobody else may go because of that.
-    void reconsider(detail::waiter_list&) noexcept override {}
+    void reconsider(detail::ready_list&) noexcept override {}
     // A granted waiter was cancelled: it had taken nothing.
-    void take_back(detail::waiter&, detail::waiter_list&) noexcept override {}
+    void take_back(detail::waiter&, detail::ready_list&) noexcept override {}
 
     typename Threading::template cell<std::uint64_t> count_;
 };

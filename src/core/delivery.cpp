@@ -3,59 +3,66 @@
 
 namespace turnstile::detail {
 
-void delivery<thread_safe>::give_up(waiter& w, waiter_list& ready) noexcept
+template <class Threading>
+void delivery<Threading>::post() noexcept
 {
-    owner_.give_up(w, ready);
-}
-
-void delivery<strand_confined>::send(waiter_list& ready) noexcept
-{
-    ready_.splice(ready_.end(), ready);
-    schedule();
-}
-
-// While it is scheduled it holds a reference: completions may drop all others.
-void delivery<strand_confined>::schedule() noexcept
-{
-    if (scheduled_ || ready_.empty())
+    const completion_target& home = owner_.home();
+    if (Threading::is_confined ? home.post_next(*this) : home.post(*this)) [[likely]]
         return;
-    scheduled_ = owner_.home().post_next(*this);
-    if (scheduled_)
-        intrusive_ptr_add_ref(&owner_);
-    // Otherwise there was no memory; they stay ready, and go with the next wake-up.
+    // There was no memory: they stay ready, and go with the next wake-up.
+    const wait_state_ptr<Threading> reference(&owner_, false);
+    std::scoped_lock lock(owner_.mutex_);
+    queued_ = false;
 }
 
-void delivery<strand_confined>::run(postable& self, how what)
+template <class Threading>
+void delivery<Threading>::run(postable& self, how what)
 {
-    auto& drain = static_cast<delivery&>(self);
-    const wait_state_ptr<strand_confined> keep_alive(&drain.owner_, false);
+    auto& d = static_cast<delivery&>(self);
+    const wait_state_ptr<Threading> reference(&d.owner_, false);
     if (what == how::invoke)
-        drain.drain();
+        d.drain();
     else
-        drain.discard();
+        d.discard();
 }
 
-void delivery<strand_confined>::drain()
+template <class Threading>
+void delivery<Threading>::drain()
 {
-    // Whatever a handler does, throw included, the others of the wake-up still go.
-    struct rest_goes_on {
-        delivery& self;
-        ~rest_goes_on()
+    bool more = true;
+    for (int n = 0; more && n != batch; ++n) {
+        waiter* next = nullptr;
+        bool successor = false;
         {
-            self.scheduled_ = false;
-            self.schedule();
+            std::scoped_lock lock(owner_.mutex_);
+            if (n == 0)
+                queued_ = false;
+            if (ready_.empty())
+                return;
+            next = &take_front(ready_);
+            more = !ready_.empty();
+            successor = claim();
         }
-    } guard{*this};
-
-    for (int n = 0; n != batch && !ready_.empty(); ++n)
-        take_front(ready_).invoke();
+        if (successor)
+            post();
+        next->invoke(); // if it throws, the others are the successor's
+    }
 }
 
-void delivery<strand_confined>::discard()
+template <class Threading>
+void delivery<Threading>::discard()
 {
-    while (!ready_.empty())
-        take_front(ready_).destroy();
-    scheduled_ = false;
+    waiter_list dropped;
+    {
+        std::scoped_lock lock(owner_.mutex_);
+        queued_ = false;
+        dropped.swap(ready_);
+    }
+    while (!dropped.empty())
+        take_front(dropped).destroy();
 }
+
+template class delivery<thread_safe>;
+template class delivery<strand_confined>;
 
 } // namespace turnstile::detail

@@ -5,7 +5,7 @@ namespace turnstile::detail {
 template <class Threading>
 void flag_gate<Threading>::raise_awaited() noexcept
 {
-    this->update([&](waiter_list& ready) {
+    this->update([&](ready_list& ready) {
         word_.store(flag::raised, std::memory_order_release);
         this->decide_all(ready, [](waiter& w) { w.grant(); });
     });
@@ -27,7 +27,7 @@ bool flag_gate<Threading>::admit(waiter& w) noexcept
 }
 
 template <class Threading>
-void flag_gate<Threading>::reconsider(waiter_list&) noexcept
+void flag_gate<Threading>::reconsider(ready_list&) noexcept
 {
     if (this->queue_.empty())
         word_.store(flag::lowered, std::memory_order_release);

@@ -4,7 +4,18 @@
 
 namespace turnstile::detail {
 
-// Everything here runs under the lock. With `contended` set nobody else writes the word;
+// Why n permits were not to be had at once.
+template <class Threading>
+verdict permit_gate<Threading>::explain(std::uint64_t n) const noexcept
+{
+    if (n == 0)
+        return verdict::refused(errc::invalid_argument);
+    if (is_closed())
+        return verdict::refused(errc::closed);
+    return n > maximum() ? verdict::refused(errc::too_large) : verdict::wait();
+}
+
+// Everything below runs under the lock. With `contended` set nobody else writes the word;
 // without it the fast paths do, so the first step is always to set it.
 
 template <class Threading>
@@ -19,19 +30,27 @@ std::uint64_t permit_gate<Threading>::set_flags(std::uint64_t flags) noexcept
 }
 
 template <class Threading>
-void permit_gate<Threading>::serve(waiter_list& ready) noexcept
+template <class Grant>
+void permit_gate<Threading>::serve_with(Grant grant) noexcept
 {
     const std::uint64_t word = set_flags(contended);
     std::uint64_t permits = word / one;
     while (!this->queue_.empty() && head().need <= permits) {
         permits -= head().need;
-        waiter& w = take_front(this->queue_);
-        w.grant();
-        ready.push_back(w);
+        grant(take_front(this->queue_));
     }
     const bool busy = !this->queue_.empty() || withheld_ != 0;
     word_.store(permits * one | (word & closed) | (busy ? contended : 0),
                 std::memory_order_release);
+}
+
+template <class Threading>
+void permit_gate<Threading>::serve(ready_list& ready) noexcept
+{
+    serve_with([&](waiter& w) {
+        w.grant();
+        ready.push_back(w);
+    });
 }
 
 template <class Threading>
@@ -45,18 +64,15 @@ bool permit_gate<Threading>::admit(waiter& w) noexcept
         return true;
     const bool first = this->queue_.empty();
     this->queue_.push_back(w);
-    if (first) { // permits may have come back since the fast path looked
-        waiter_list granted;
-        serve(granted);
-        granted.clear();
-    }
+    if (first) // permits may have come back since the fast path looked
+        serve_with([](waiter& only) { only.grant(); });
     return !w.undecided();
 }
 
 // The usual case: nothing is there, and what comes back is just what the first in line waits
 // for.
 template <class Threading>
-inline bool permit_gate<Threading>::hand_over(std::uint64_t n, waiter_list& ready) noexcept
+inline bool permit_gate<Threading>::hand_over(std::uint64_t n, ready_list& ready) noexcept
 {
     if (word_.load(std::memory_order_relaxed) != contended || withheld_ != 0 ||
         this->queue_.empty() || head().need != n)
@@ -70,7 +86,7 @@ inline bool permit_gate<Threading>::hand_over(std::uint64_t n, waiter_list& read
 }
 
 template <class Threading>
-bool permit_gate<Threading>::put(std::uint64_t n, waiter_list& ready) noexcept
+bool permit_gate<Threading>::put(std::uint64_t n, ready_list& ready) noexcept
 {
     if (hand_over(n, ready))
         return true;
@@ -89,11 +105,11 @@ bool permit_gate<Threading>::put(std::uint64_t n, waiter_list& ready) noexcept
 template <class Threading>
 bool permit_gate<Threading>::release_contended(std::uint64_t n) noexcept
 {
-    return this->update([&](waiter_list& ready) { return hand_over(n, ready) || put(n, ready); });
+    return this->update([&](ready_list& ready) { return hand_over(n, ready) || put(n, ready); });
 }
 
 template <class Threading>
-void permit_gate<Threading>::take_back(waiter& w, waiter_list& ready) noexcept
+void permit_gate<Threading>::take_back(waiter& w, ready_list& ready) noexcept
 {
     put(static_cast<permit_waiter&>(w).need, ready);
 }
@@ -101,7 +117,7 @@ void permit_gate<Threading>::take_back(waiter& w, waiter_list& ready) noexcept
 template <class Threading>
 void permit_gate<Threading>::resize(std::uint64_t maximum) noexcept
 {
-    this->update([&](waiter_list& ready) {
+    this->update([&](ready_list& ready) {
         const std::uint64_t word = set_flags(contended);
         const std::uint64_t old = maximum_.load(std::memory_order_relaxed);
         std::uint64_t permits = word / one;
@@ -134,7 +150,7 @@ void permit_gate<Threading>::resize(std::uint64_t maximum) noexcept
 template <class Threading>
 void permit_gate<Threading>::close() noexcept
 {
-    this->update([&](waiter_list& ready) {
+    this->update([&](ready_list& ready) {
         set_flags(contended | closed);
         this->decide_all(ready, [](waiter& w) { w.fail(errc::closed); });
         serve(ready);

@@ -5,38 +5,60 @@ namespace turnstile::detail {
 template <class Threading>
 void wait_state<Threading>::start(waiter& w) noexcept
 {
+    mutex_.lock();
     if (w.undecided()) {
-        std::unique_lock lock(mutex_);
-        if (shut_down_) {
-            lock.unlock();
+        if (shut_down_) [[unlikely]] {
+            mutex_.unlock();
             w.destroy();
             return;
         }
         if (!admit(w)) {
             if (home_work_.index() == 0)
                 home_work_ = home_.track();
-            return; // queued: once the lock is released, w may be gone at any moment
+            mutex_.unlock(); // from here on w may be gone at any moment
+            return;
         }
     }
-    waiter_list ready;
+    ready_list ready(delivery_.ready());
     ready.push_back(w);
-    delivery_.send(ready);
+    send(ready);
 }
 
 // Nobody is left in the queue. The work on the context is given up only after the waiters
 // are sent: from then on their posts keep it running.
 template <class Threading>
-void wait_state<Threading>::commit_last(waiter_list& ready) noexcept
+void wait_state<Threading>::commit_last(ready_list& ready) noexcept
 {
     const work_guard done = std::exchange(home_work_, work_guard());
-    mutex_.unlock();
-    delivery_.send(ready);
+    send(ready);
+}
+
+// One post for each. Where an executor has no memory for it, the handler is destroyed, and
+// what it was granted goes to the next.
+template <class Threading>
+void wait_state<Threading>::send_elsewhere(ready_list& ready) noexcept
+{
+    while (!ready.elsewhere().empty()) {
+        waiter& w = take_front(ready.elsewhere());
+        if (w.elsewhere->post(w)) [[likely]]
+            continue;
+        mutex_.lock();
+        if (w.granted()) {
+            w.abort();
+            take_back(w, ready);
+        }
+        const bool post = delivery_.claim();
+        mutex_.unlock();
+        if (post)
+            delivery_.post();
+        w.destroy();
+    }
 }
 
 template <class Threading>
 void wait_state<Threading>::cancel(cancel_link& link) noexcept
 {
-    update([&](waiter_list& ready) {
+    update([&](ready_list& ready) {
         waiter* w = link.target;
         if (!w)
             return;
@@ -71,7 +93,7 @@ void wait_state<Threading>::unlink_locked(waiter& w) noexcept
 template <class Threading>
 void wait_state<Threading>::abandon(waiter& w) noexcept
 {
-    update([&](waiter_list& ready) {
+    update([&](ready_list& ready) {
         unlink_locked(w);
         if (w.granted() && alive_.load(std::memory_order_relaxed))
             take_back(w, ready);
@@ -79,23 +101,10 @@ void wait_state<Threading>::abandon(waiter& w) noexcept
 }
 
 template <class Threading>
-void wait_state<Threading>::give_up(waiter& w, waiter_list& ready) noexcept
-{
-    {
-        std::scoped_lock lock(mutex_);
-        if (w.granted()) {
-            w.abort();
-            take_back(w, ready);
-        }
-    }
-    w.destroy();
-}
-
-template <class Threading>
 void wait_state<Threading>::retire() noexcept
 {
     leave_context();
-    update([&](waiter_list& ready) {
+    update([&](ready_list& ready) {
         alive_.store(false, std::memory_order_release);
         decide_all(ready, [](waiter& w) { w.abort(); });
     });
@@ -107,7 +116,7 @@ void wait_state<Threading>::shut_down() noexcept
     // The handlers may own the object, and so the last other reference to this block.
     const wait_state_ptr<Threading> keep_alive(this);
     waiter_list doomed;
-    update([&](waiter_list&) {
+    update([&](ready_list&) {
         shut_down_ = true;
         take_all(doomed);
     });

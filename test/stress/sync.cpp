@@ -9,6 +9,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
+#include <future>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -138,6 +139,26 @@ BOOST_AUTO_TEST_CASE(an_event_set_from_outside_wakes_everybody)
         setter.join();
         BOOST_TEST(woken == 20);
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_that_blocks_holds_up_no_other)
+{
+    // The first to wake blocks its thread until the last has run; others must go meanwhile.
+    asio::io_context io;
+    turnstile::event e(io);
+    std::promise<void> last_ran;
+    std::atomic<int> woken = 0;
+    constexpr int waiters = 50;
+    for (int i = 0; i != waiters; ++i)
+        e.async_wait([&, i](error_code) {
+            if (i == 0)
+                last_ran.get_future().wait();
+            else if (++woken == waiters - 1)
+                last_ran.set_value();
+        });
+    e.set();
+    run_on_threads(io);
+    BOOST_TEST(woken == waiters - 1);
 }
 
 BOOST_AUTO_TEST_CASE(an_object_may_die_on_the_thread_its_last_handler_runs_on)

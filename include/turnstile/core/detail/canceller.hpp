@@ -33,11 +33,11 @@ private:
 };
 
 template <class Threading, class Handler>
-void arm_cancellation(const Handler& handler, const wait_state_ptr<Threading>& state, waiter& w)
+void arm_cancellation(const Handler& handler, wait_state<Threading>& state, waiter& w)
 {
     auto slot = asio::get_associated_cancellation_slot(handler);
     if (slot.is_connected())
-        slot.template emplace<canceller<Threading>>(state, w);
+        slot.template emplace<canceller<Threading>>(wait_state_ptr<Threading>(&state), w);
 }
 
 } // namespace turnstile::detail

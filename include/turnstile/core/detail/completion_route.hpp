@@ -14,7 +14,7 @@ namespace turnstile::detail {
 
 // Where a handler's completion is posted. Nearly always that is the object's own executor,
 // and then this is a null pointer.
-template <class HandlerExecutor>
+template <class HandlerExecutor, class Threading>
 class completion_route {
 public:
     // Whether the completion is posted to the object's executor, and dispatched from there.
@@ -23,26 +23,29 @@ public:
     // The handler's executor; only where there is a hop.
     HandlerExecutor executor() const noexcept { return foreign_->work.get_executor(); }
 
-    template <class Threading>
-    const completion_target& choose(const HandlerExecutor& executor,
-                                    const wait_state<Threading>& state)
+    // The executor to post to, or null for the object's own.
+    const completion_target* choose(const HandlerExecutor& executor, wait_state<Threading>& state)
     {
         if constexpr (postable_executor<HandlerExecutor>) {
-            if (state.home().is(executor))
-                return state.home();
+            if (state.home().is(executor)) [[likely]]
+                return nullptr;
         }
-        foreign_ = make_foreign(executor);
+        foreign_ = make_foreign(executor, state);
         if constexpr (postable_executor<HandlerExecutor> && !Threading::is_confined) {
             if (!belongs_to_system_context(asio::query(executor, asio::execution::context)))
-                return foreign_->target.emplace(executor);
+                return &foreign_->target.emplace(executor);
         }
-        return state.home();
+        return nullptr;
     }
 
 private:
     struct foreign {
-        explicit foreign(const HandlerExecutor& executor) : work(executor) {}
+        foreign(const HandlerExecutor& executor, wait_state<Threading>& s)
+            : state(&s), work(executor)
+        {
+        }
 
+        wait_state_ptr<Threading> state; // nobody else may hold one by the time it arrives
         std::optional<completion_target> target;
         asio::executor_work_guard<HandlerExecutor> work;
     };
@@ -55,10 +58,11 @@ private:
         }
     };
 
-    static std::unique_ptr<foreign, recycle> make_foreign(const HandlerExecutor& executor)
+    static std::unique_ptr<foreign, recycle> make_foreign(const HandlerExecutor& executor,
+                                                          wait_state<Threading>& state)
     {
         foreign* p = memory().allocate(1);
-        return std::unique_ptr<foreign, recycle>(new (p) foreign(executor));
+        return std::unique_ptr<foreign, recycle>(new (p) foreign(executor, state));
     }
 
     std::unique_ptr<foreign, recycle> foreign_;

@@ -9,55 +9,50 @@ namespace turnstile::detail {
 template <class Threading>
 class wait_state;
 
-// How decided waiters reach their executors. Called without the lock.
+// How decided waiters reach the object's own executor: in a list, which a posted function
+// drains. However many become ready before it runs, they cost one post.
+//
+// A drain that finds more than one waiter posts its successor before it runs the first. So
+// other threads of the context help, and a handler that blocks holds up nobody. On a single
+// thread the successor comes to an empty list, or, after a bounded batch, goes on with it.
+//
+// The list is guarded by the owner's lock. If it is not empty, a drain is queued.
 template <class Threading>
-class delivery;
-
-// One post for each waiter, so that a pool runs them in parallel and none waits for another.
-template <>
-class TURNSTILE_EXPORT delivery<thread_safe> {
+class TURNSTILE_EXPORT delivery : postable {
 public:
-    explicit delivery(wait_state<thread_safe>& owner) noexcept : owner_(owner) {}
-
-    void send(waiter_list& ready) noexcept
-    {
-        while (!ready.empty())
-            send_one(take_front(ready), ready);
-    }
-    void send_one(waiter& w, waiter_list& ready) noexcept
-    {
-        if (!w.target->post(w)) [[unlikely]]
-            give_up(w, ready);
-    }
-
-private:
-    void give_up(waiter& w, waiter_list& ready) noexcept;
-
-    wait_state<thread_safe>& owner_;
-};
-
-// One post for all that are ready: they share a strand, so they run one after the other
-// anyway. After a bounded batch the rest is posted anew, to let other handlers in.
-template <>
-class TURNSTILE_EXPORT delivery<strand_confined> : postable {
-public:
-    explicit delivery(wait_state<strand_confined>& owner) noexcept
+    explicit delivery(wait_state<Threading>& owner) noexcept
         : postable(&delivery::run), owner_(owner)
     {
     }
-    void send(waiter_list& ready) noexcept;
+
+    // Under the lock: what is put here is on its way.
+    waiter_list& ready() noexcept { return ready_; }
+
+    // Under the lock: whether the caller has to post() once it has released it. A queued
+    // drain holds a reference, since its handlers may drop all others.
+    bool claim() noexcept
+    {
+        if (queued_ || ready_.empty())
+            return false;
+        queued_ = true;
+        intrusive_ptr_add_ref(&owner_);
+        return true;
+    }
+    void post() noexcept;
 
 private:
     static constexpr int batch = 128;
 
     static void run(postable& self, how what);
-    void schedule() noexcept;
     void drain();
     void discard();
 
-    wait_state<strand_confined>& owner_;
+    wait_state<Threading>& owner_;
     waiter_list ready_;
-    bool scheduled_ = false;
+    bool queued_ = false;
 };
+
+extern template class delivery<thread_safe>;
+extern template class delivery<strand_confined>;
 
 } // namespace turnstile::detail

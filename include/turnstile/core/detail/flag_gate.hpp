@@ -49,8 +49,8 @@ private:
     void raise_awaited() noexcept;
 
     bool admit(waiter& w) noexcept override;
-    void reconsider(waiter_list& ready) noexcept override;
-    void take_back(waiter&, waiter_list&) noexcept override {}
+    void reconsider(ready_list& ready) noexcept override;
+    void take_back(waiter&, ready_list&) noexcept override {}
 
     typename Threading::template cell<flag> word_;
 };

@@ -49,13 +49,9 @@ public:
     // The fast path of a wait for n permits.
     verdict try_now(std::uint64_t n) noexcept
     {
-        if (n == 0)
-            return verdict::refused(errc::invalid_argument);
-        if (try_acquire(n)) [[likely]]
+        if (n != 0 && try_acquire(n)) [[likely]]
             return verdict::granted();
-        if (is_closed())
-            return verdict::refused(errc::closed);
-        return n > maximum() ? verdict::refused(errc::too_large) : verdict::wait();
+        return explain(n);
     }
 
     // Returns n permits; false, and no change, if that would exceed the maximum.
@@ -85,15 +81,19 @@ private:
     static constexpr std::uint64_t one = 4;
 
     bool release_contended(std::uint64_t n) noexcept;
+    verdict explain(std::uint64_t n) const noexcept;
 
     bool admit(waiter& w) noexcept override;
-    void reconsider(waiter_list& ready) noexcept override { serve(ready); }
-    void take_back(waiter& w, waiter_list& ready) noexcept override;
+    void reconsider(ready_list& ready) noexcept override { serve(ready); }
+    void take_back(waiter& w, ready_list& ready) noexcept override;
 
     std::uint64_t set_flags(std::uint64_t flags) noexcept;
-    bool hand_over(std::uint64_t n, waiter_list& ready) noexcept;
-    bool put(std::uint64_t n, waiter_list& ready) noexcept;
-    void serve(waiter_list& ready) noexcept;
+    bool hand_over(std::uint64_t n, ready_list& ready) noexcept;
+    bool put(std::uint64_t n, ready_list& ready) noexcept;
+    // Grants in order as many as there are permits for, each through grant(waiter&).
+    template <class Grant>
+    void serve_with(Grant grant) noexcept;
+    void serve(ready_list& ready) noexcept;
     permit_waiter& head() noexcept { return static_cast<permit_waiter&>(this->queue_.front()); }
 
     typename Threading::template cell<std::uint64_t> word_;

@@ -54,7 +54,7 @@ public:
             this->fail(now.code());
     }
 
-    void arm() { arm_cancellation(handler_, state_, *this); }
+    void arm() { arm_cancellation(handler_, *state_, *this); }
 
     // Hands the operation over to the object's queue; from here on it owns itself. The
     // object, which is the caller's, keeps the state alive for the call.
@@ -70,8 +70,8 @@ private:
         : Ask::waiter_type(&wait_operation::run), ask_(std::move(ask)),
           handler_(std::forward<H>(handler)), memory_(memory), state_(&ask_.state())
     {
-        this->target =
-            &route_.choose(asio::get_associated_executor(handler_, ask_.executor()), *state_);
+        this->elsewhere =
+            route_.choose(asio::get_associated_executor(handler_, ask_.executor()), *state_);
         ask_.prepare(*this);
     }
     ~wait_operation() = default;
@@ -140,8 +140,8 @@ private:
     Ask ask_;
     Handler handler_;
     [[no_unique_address]] Memory memory_;
-    wait_state_ptr<threading> state_;
-    completion_route<handler_executor> route_;
+    wait_state<threading>* state_; // kept alive by whoever runs this, or by the route
+    completion_route<handler_executor, threading> route_;
 };
 
 } // namespace turnstile::detail

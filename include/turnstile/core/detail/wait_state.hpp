@@ -29,8 +29,9 @@ using reference_counter = std::conditional_t<Threading::is_confined, boost::thre
 // closing and delivering. A primitive derives from it, adds its few words of state, and says
 // who may go (the four hooks below, all called under the lock).
 //
-// The block is shared: the object holds one reference, each operation one, each armed
-// cancellation one. So a completion in flight, or a signal emitted late, always finds it.
+// The block is shared: the object holds a reference, and so do a queued drain, an operation
+// on its way to another executor, and an armed cancellation. So a completion in flight, or a
+// signal emitted late, always finds it.
 template <class Threading>
 class TURNSTILE_EXPORT wait_state
     : public context_member,
@@ -79,16 +80,13 @@ public:
     // The object is being destroyed: every waiter completes with operation_aborted.
     void retire() noexcept;
 
-    // Under delivery's noexcept post: w could not be queued on its executor.
-    void give_up(waiter& w, waiter_list& ready) noexcept;
-
 protected:
     // Either decides w's fate and returns true, or links w into a queue.
     virtual bool admit(waiter& w) noexcept = 0;
     // A waiter left its queue unserved: grants those who may go now.
-    virtual void reconsider(waiter_list& ready) noexcept = 0;
+    virtual void reconsider(ready_list& ready) noexcept = 0;
     // w was granted and will not use it: passes it on.
-    virtual void take_back(waiter& w, waiter_list& ready) noexcept = 0;
+    virtual void take_back(waiter& w, ready_list& ready) noexcept = 0;
     // Moves every queued waiter to the list.
     virtual void take_all(waiter_list& out) noexcept { out.splice(out.end(), queue_); }
 
@@ -97,25 +95,30 @@ protected:
     auto update(F&& f) noexcept
     {
         struct transaction {
-            explicit transaction(wait_state& s) noexcept : state(s) { state.mutex_.lock(); }
+            explicit transaction(wait_state& s) noexcept : state(s), ready(s.delivery_.ready())
+            {
+                state.mutex_.lock();
+            }
             transaction(const transaction&) = delete;
             ~transaction() { state.commit(ready); }
 
             wait_state& state;
-            waiter_list ready;
+            ready_list ready;
         } t(*this);
         return std::forward<F>(f)(t.ready);
     }
 
     // Takes every queued waiter out and lets `decide` settle its fate; called under the lock.
     template <class Decide>
-    void decide_all(waiter_list& ready, Decide decide) noexcept
+    void decide_all(ready_list& ready, Decide decide) noexcept
     {
         waiter_list all;
         take_all(all);
-        for (waiter& w : all)
+        while (!all.empty()) {
+            waiter& w = take_front(all);
             decide(w);
-        ready.splice(ready.end(), all);
+            ready.push_back(w);
+        }
     }
 
     bool has_waiters() const noexcept { return !queue_.empty(); }
@@ -125,14 +128,26 @@ protected:
 private:
     void shut_down() noexcept override;
     void unlink_locked(waiter& w) noexcept;
-    void commit(waiter_list& ready) noexcept
+    friend class delivery<Threading>;
+
+    // Releases the lock, then lets the waiters go.
+    void commit(ready_list& ready) noexcept
     {
         if (!has_waiters() && home_work_.index() != 0)
             return commit_last(ready);
-        mutex_.unlock();
-        delivery_.send(ready);
+        send(ready);
     }
-    void commit_last(waiter_list& ready) noexcept;
+    void commit_last(ready_list& ready) noexcept;
+    void send(ready_list& ready) noexcept
+    {
+        const bool post = delivery_.claim();
+        mutex_.unlock();
+        if (post)
+            delivery_.post();
+        if (!ready.elsewhere().empty()) [[unlikely]]
+            send_elsewhere(ready);
+    }
+    void send_elsewhere(ready_list& ready) noexcept;
 
     mutex_type mutex_;
     completion_target home_;

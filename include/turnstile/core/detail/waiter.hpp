@@ -41,8 +41,8 @@ public:
 
     // Set while a cancellation handler points here; guarded by the object's lock.
     cancel_link* canceller = nullptr;
-    // The executor that is to run the completion.
-    const completion_target* target = nullptr;
+    // The executor that is to run the completion, if it is not the object's own.
+    const completion_target* elsewhere = nullptr;
 
 protected:
     ~waiter() = default;
@@ -57,6 +57,20 @@ private:
 };
 
 using waiter_list = boost::intrusive::list<waiter, boost::intrusive::constant_time_size<false>>;
+
+// Where waiters go whose fate is decided: to those that complete on the object's own
+// executor, or to those that do not.
+class ready_list {
+public:
+    explicit ready_list(waiter_list& home) noexcept : home_(home) {}
+
+    void push_back(waiter& w) noexcept { (w.elsewhere ? elsewhere_ : home_).push_back(w); }
+    waiter_list& elsewhere() noexcept { return elsewhere_; }
+
+private:
+    waiter_list& home_;
+    waiter_list elsewhere_;
+};
 
 inline waiter& take_front(waiter_list& list) noexcept
 {
