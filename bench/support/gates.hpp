@@ -1,5 +1,5 @@
 // Mutexes and semaphores under one interface: Gate(context, permits), acquire() to be
-// awaited, release(what acquire() gave).
+// awaited, release().
 #pragma once
 
 #include <turnstile/sync/mutex.hpp>
@@ -13,7 +13,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <utility>
 
@@ -22,13 +21,10 @@ namespace bench {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// `auto held = (co_await gate.acquire(), keep{});` also works where acquire() gives nothing:
-// then held is a keep.
-struct keep {};
-
-template <class T>
-    requires(!std::same_as<T, keep>)
-T operator,(T&& value, keep) noexcept { return std::forward<T>(value); }
+// Whether what acquire() gives releases the gate when it goes out of scope; where it gives
+// nothing, release() does.
+template <class Gate>
+constexpr bool releases_itself = !requires(Gate& gate) { gate.release(); };
 
 template <class Mutex>
 class turnstile_mutex {
@@ -38,7 +34,6 @@ public:
     }
 
     auto acquire() { return mutex_.async_lock(asio::use_awaitable); }
-    void release(typename Mutex::lock_type& held) { held.unlock(); }
 
 private:
     Mutex mutex_;
@@ -53,7 +48,6 @@ public:
     }
 
     auto acquire() { return semaphore_.async_acquire(asio::use_awaitable); }
-    void release(typename Semaphore::permit_type& held) { held.release(); }
 
 private:
     Semaphore semaphore_;
@@ -71,7 +65,7 @@ public:
     }
 
     auto acquire() { return channel_.async_receive(asio::use_awaitable); }
-    void release(keep) { channel_.try_send(error_code()); }
+    void release() { channel_.try_send(error_code()); }
 
 private:
     Channel channel_;
@@ -96,7 +90,7 @@ public:
         }
         --permits_;
     }
-    void release(keep)
+    void release()
     {
         ++permits_;
         timer_.cancel_one();

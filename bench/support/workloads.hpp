@@ -56,8 +56,12 @@ bool uncontended(Meter& meter, std::int64_t times, std::size_t permits = 1)
         for (; done != times; ++done) {
             if (done == warm)
                 meter.begin();
-            auto held = (co_await gate.acquire(), keep{});
-            gate.release(held);
+            if constexpr (releases_itself<Gate>) {
+                auto held = co_await gate.acquire();
+            } else {
+                co_await gate.acquire();
+                gate.release();
+            }
         }
         meter.end(times - warm);
     };
@@ -113,14 +117,24 @@ bool contended(Meter& meter, const crowd& size)
     const std::int64_t total = size.coroutines * size.times;
     const std::int64_t warm = total / 10;
 
+    const auto enter = [&] {
+        if (inside.enter() == warm)
+            meter.begin();
+    };
     const auto pass = [&]() -> asio::awaitable<void> {
         for (std::int64_t i = 0; i != size.times; ++i) {
-            auto held = (co_await gate.acquire(), keep{});
-            if (inside.enter() == warm)
-                meter.begin();
-            co_await asio::post(asio::use_awaitable);
-            inside.leave();
-            gate.release(held);
+            if constexpr (releases_itself<Gate>) {
+                auto held = co_await gate.acquire();
+                enter();
+                co_await asio::post(asio::use_awaitable);
+                inside.leave();
+            } else {
+                co_await gate.acquire();
+                enter();
+                co_await asio::post(asio::use_awaitable);
+                inside.leave();
+                gate.release();
+            }
         }
     };
     for (std::int64_t i = 0; i != size.coroutines; ++i)
