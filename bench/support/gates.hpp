@@ -24,7 +24,10 @@ using boost::system::error_code;
 // Whether what acquire() gives releases the gate when it goes out of scope; where it gives
 // nothing, release() does.
 template <class Gate>
-constexpr bool releases_itself = !requires(Gate& gate) { gate.release(); };
+constexpr bool releases_itself = !requires(Gate & gate)
+{
+    gate.release();
+};
 
 template <class Mutex>
 class turnstile_mutex {

@@ -54,6 +54,11 @@ template <class Executor>
 constexpr bool queues_in_one_piece =
     std::is_same_v<Executor, io_executor> || std::is_same_v<Executor, pool_executor>;
 
+template <class Relationship>
+void submit(std::monostate, Relationship, postable&)
+{
+}
+
 template <class Executor, class Relationship>
 void submit(const Executor& executor, Relationship relationship, postable& p)
 {
@@ -74,6 +79,8 @@ bool post_to(const Executors& executors, Relationship relationship, postable& p)
         submit(*io, relationship, p); // in p's memory: this does not fail
         return true;
     }
+    if (std::holds_alternative<std::monostate>(executors))
+        return false;
     const hand_over outer = std::exchange(current, hand_over{&p, false});
     try {
         std::visit([&](const auto& executor) { submit(executor, relationship, p); }, executors);
@@ -82,6 +89,8 @@ bool post_to(const Executors& executors, Relationship relationship, postable& p)
     }
     return !std::exchange(current, outer).dropped;
 }
+
+work_guard tracked(std::monostate) { return {}; }
 
 template <class Executor>
 work_guard tracked(const Executor& executor)

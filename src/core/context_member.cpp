@@ -56,13 +56,10 @@ context_member::context_member(boost::asio::execution_context& context)
     service_->add(*this);
 }
 
-context_member::~context_member() { leave_context(); }
-
-void context_member::leave_context() noexcept
+context_member::~context_member()
 {
     if (service_)
         service_->remove(*this);
-    service_ = nullptr;
 }
 
 } // namespace turnstile::detail

@@ -4,15 +4,27 @@
 namespace turnstile::detail {
 
 template <class Threading>
-void delivery<Threading>::post() noexcept
+bool delivery<Threading>::post() noexcept
 {
     const completion_target& home = owner_.home();
     if (Threading::is_confined ? home.post_next(*this) : home.post(*this)) [[likely]]
-        return;
-    // There was no memory: they stay ready, and go with the next wake-up.
+        return true;
+
+    // There was no memory: they stay ready, and go with the next wake-up. If there can be
+    // none any more, they go now.
     const wait_state_ptr<Threading> reference(&owner_, false);
-    std::scoped_lock lock(owner_.mutex_);
-    queued_ = false;
+    work_guard done;
+    waiter_list dropped;
+    {
+        std::scoped_lock lock(owner_.mutex_);
+        queued_ = false;
+        done = owner_.take_idle_work();
+        if (owner_.shut_down_ || !owner_.alive_.load(std::memory_order_relaxed))
+            dropped.swap(ready_);
+    }
+    while (!dropped.empty())
+        take_front(dropped).destroy();
+    return false;
 }
 
 template <class Threading>
@@ -29,22 +41,27 @@ void delivery<Threading>::run(postable& self, how what)
 template <class Threading>
 void delivery<Threading>::drain()
 {
+    work_guard done; // this drain is work by itself
     bool more = true;
-    for (int n = 0; more && n != batch; ++n) {
+    bool handed_on = false;
+    for (int n = 0; more && (n < batch || !handed_on); ++n) {
         waiter* next = nullptr;
-        bool successor = false;
+        bool claimed = false;
         {
             std::scoped_lock lock(owner_.mutex_);
-            if (n == 0)
+            if (n == 0) {
                 queued_ = false;
+                done = owner_.take_idle_work();
+            }
             if (ready_.empty())
                 return;
             next = &take_front(ready_);
             more = !ready_.empty();
-            successor = claim();
+            claimed = claim();
+            handed_on = queued_;
         }
-        if (successor)
-            post();
+        if (claimed)
+            handed_on = post();
         next->invoke(); // if it throws, the others are the successor's
     }
 }
@@ -52,10 +69,12 @@ void delivery<Threading>::drain()
 template <class Threading>
 void delivery<Threading>::discard()
 {
+    work_guard done;
     waiter_list dropped;
     {
         std::scoped_lock lock(owner_.mutex_);
         queued_ = false;
+        done = owner_.take_idle_work();
         dropped.swap(ready_);
     }
     while (!dropped.empty())

@@ -21,16 +21,17 @@ void wait_state<Threading>::start(waiter& w) noexcept
     }
     ready_list ready(delivery_.ready());
     ready.push_back(w);
-    send(ready);
+    commit(ready);
 }
 
-// Nobody is left in the queue. The work on the context is given up only after the waiters
-// are sent: from then on their posts keep it running.
 template <class Threading>
-void wait_state<Threading>::commit_last(ready_list& ready) noexcept
+void wait_state<Threading>::send_last() noexcept
 {
     const work_guard done = std::exchange(home_work_, work_guard());
-    send(ready);
+    const bool claimed = delivery_.claim();
+    mutex_.unlock();
+    if (claimed)
+        delivery_.post();
 }
 
 // One post for each. Where an executor has no memory for it, the handler is destroyed, and
@@ -40,17 +41,14 @@ void wait_state<Threading>::send_elsewhere(ready_list& ready) noexcept
 {
     while (!ready.elsewhere().empty()) {
         waiter& w = take_front(ready.elsewhere());
-        if (w.elsewhere->post(w)) [[likely]]
+        if (w.elsewhere->post()) [[likely]]
             continue;
         mutex_.lock();
         if (w.granted()) {
             w.abort();
             take_back(w, ready);
         }
-        const bool post = delivery_.claim();
-        mutex_.unlock();
-        if (post)
-            delivery_.post();
+        send_home();
         w.destroy();
     }
 }
@@ -103,7 +101,6 @@ void wait_state<Threading>::abandon(waiter& w) noexcept
 template <class Threading>
 void wait_state<Threading>::retire() noexcept
 {
-    leave_context();
     update([&](ready_list& ready) {
         alive_.store(false, std::memory_order_release);
         decide_all(ready, [](waiter& w) { w.abort(); });
@@ -113,13 +110,20 @@ void wait_state<Threading>::retire() noexcept
 template <class Threading>
 void wait_state<Threading>::shut_down() noexcept
 {
-    // The handlers may own the object, and so the last other reference to this block.
+    // The handlers may own the object, and so the last other reference to this block. And
+    // the block may outlive the context, but an executor must not.
     const wait_state_ptr<Threading> keep_alive(this);
+    work_guard done;
+    completion_target gone;
     waiter_list doomed;
-    update([&](ready_list&) {
+    {
+        std::scoped_lock lock(mutex_);
         shut_down_ = true;
         take_all(doomed);
-    });
+        doomed.splice(doomed.end(), delivery_.ready());
+        done = std::exchange(home_work_, work_guard());
+        gone = std::exchange(home_, completion_target());
+    }
     while (!doomed.empty())
         take_front(doomed).destroy();
 }

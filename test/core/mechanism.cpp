@@ -8,14 +8,18 @@
 #include <turnstile/core/detail/shortcut_budget.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/mutex.hpp>
+#include <turnstile/sync/semaphore.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <future>
 #include <memory>
 #include <new>
 #include <optional>
+#include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -186,6 +190,101 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_lets_other_handlers_in, Event, events)
     });
     io.run();
     BOOST_TEST(woken_before_other < 1000);
+}
+
+struct held_up_post {
+    std::promise<void> reached;
+    std::promise<void> let_go;
+};
+
+// An executor that can be told to hold up its next post.
+template <class Inner>
+struct delaying_executor {
+    Inner inner;
+    held_up_post** next;
+
+    template <class P>
+    auto require(const P& p) const
+        -> delaying_executor<std::decay_t<decltype(asio::require(std::declval<const Inner&>(), p))>>
+    {
+        return {asio::require(inner, p), next};
+    }
+    template <class P>
+    auto prefer(const P& p) const
+        -> delaying_executor<std::decay_t<decltype(asio::prefer(std::declval<const Inner&>(), p))>>
+    {
+        return {asio::prefer(inner, p), next};
+    }
+    template <class P>
+    auto query(const P& p) const noexcept -> decltype(asio::query(std::declval<const Inner&>(), p))
+    {
+        return asio::query(inner, p);
+    }
+    template <class F>
+    void execute(F f) const
+    {
+        if (held_up_post* post = std::exchange(*next, nullptr)) {
+            post->reached.set_value();
+            post->let_go.get_future().wait();
+        }
+        inner.execute(std::move(f));
+    }
+    bool operator==(const delaying_executor& other) const noexcept { return inner == other.inner; }
+    bool operator!=(const delaying_executor& other) const noexcept { return inner != other.inner; }
+};
+
+BOOST_AUTO_TEST_CASE(the_context_has_work_until_the_wake_up_is_really_posted)
+{
+    asio::io_context io;
+    held_up_post post;
+    held_up_post* next = nullptr;
+    turnstile::semaphore s(asio::any_io_executor(delaying_executor<asio::io_context::executor_type>{
+                               io.get_executor(), &next}),
+                           0);
+    std::vector<completion> both(2);
+    for (auto& c : both)
+        s.async_acquire(c.handler([](auto permit) { (void)permit.detach(); }));
+    next = &post;
+    std::thread slow([&] { s.release(); }); // has decided to post, and is held up
+    post.reached.get_future().wait();
+    s.release(); // leaves the posting to the other, and the queue empty
+    BOOST_TEST(kit::poll_leaves_work(io), "run() would have returned");
+    post.let_go.set_value();
+    slow.join();
+    kit::run(io);
+    for (auto& c : both)
+        BOOST_TEST(c.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE(a_strand_that_goes_before_the_object_leaks_no_handler)
+{
+    completion first(dropping::is_expected);
+    completion second(dropping::is_expected);
+    {
+        asio::io_context io;
+        const turnstile::mutex older(io); // so the strands' service is the first to go
+        auto m = std::make_shared<turnstile::mutex>(asio::make_strand(io));
+        BOOST_TEST_REQUIRE(m->try_lock());
+        m->async_lock(first.handler([m](auto) {}));
+        m->async_lock(second.handler([m](auto) {}));
+        m->unlock();
+    }
+    BOOST_TEST(first.dropped());
+    BOOST_TEST(second.dropped());
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_may_outlive_the_strand_and_its_context)
+{
+    asio::cancellation_signal signal;
+    completion c;
+    {
+        asio::io_context io;
+        turnstile::mutex m(asio::make_strand(io));
+        m.async_lock(asio::bind_cancellation_slot(signal.slot(), c.handler([](auto) {})));
+        io.run();
+    }
+    BOOST_TEST(c.succeeded());
+    signal.emit(asio::cancellation_type::terminal);
 }
 
 BOOST_AUTO_TEST_CASE(an_operation_started_while_the_context_goes_is_destroyed)

@@ -18,13 +18,14 @@ template <class HandlerExecutor, class Threading>
 class completion_route {
 public:
     // Whether the completion is posted to the object's executor, and dispatched from there.
-    bool needs_hop() const noexcept { return foreign_ && !foreign_->target; }
+    bool needs_hop() const noexcept { return foreign_ && !foreign_->way; }
 
     // The handler's executor; only where there is a hop.
     HandlerExecutor executor() const noexcept { return foreign_->work.get_executor(); }
 
-    // The executor to post to, or null for the object's own.
-    const completion_target* choose(const HandlerExecutor& executor, wait_state<Threading>& state)
+    // The way to the handler's executor, or null if it is the object's own.
+    detour* choose(const HandlerExecutor& executor, wait_state<Threading>& state,
+                   [[maybe_unused]] waiter& w)
     {
         if constexpr (postable_executor<HandlerExecutor>) {
             if (state.home().is(executor)) [[likely]]
@@ -33,7 +34,7 @@ public:
         foreign_ = make_foreign(executor, state);
         if constexpr (postable_executor<HandlerExecutor> && !Threading::is_confined) {
             if (!belongs_to_system_context(asio::query(executor, asio::execution::context)))
-                return &foreign_->target.emplace(executor);
+                return &foreign_->way.emplace(completion_target(executor), w);
         }
         return nullptr;
     }
@@ -46,7 +47,7 @@ private:
         }
 
         wait_state_ptr<Threading> state; // nobody else may hold one by the time it arrives
-        std::optional<completion_target> target;
+        std::optional<detour> way;
         asio::executor_work_guard<HandlerExecutor> work;
     };
     using memory = asio::recycling_allocator<foreign>;

@@ -31,6 +31,8 @@ using work_guard = std::variant<std::monostate, tracked_t<io_executor>, tracked_
 // type erasure is the dearest part of a post; anything else stays type-erased.
 class TURNSTILE_EXPORT completion_target {
 public:
+    // Nowhere: what a state has left when its context is gone.
+    completion_target() noexcept = default;
     completion_target(const asio::any_io_executor& executor);
 
     template <class Executor>
@@ -57,7 +59,7 @@ public:
     // Whether this stands for `executor`.
     bool is(const asio::any_io_executor& executor) const noexcept;
     template <class Executor>
-    bool is(const Executor& executor) const noexcept
+    bool is(const Executor& executor) const
     {
         return *this == completion_target(executor);
     }
@@ -70,9 +72,9 @@ public:
 private:
     using known = std::variant<io_executor, pool_executor, asio::strand<io_executor>,
                                asio::strand<pool_executor>, asio::strand<asio::any_io_executor>>;
-    using any_of = std::variant<io_executor, pool_executor, asio::strand<io_executor>,
-                                asio::strand<pool_executor>, asio::strand<asio::any_io_executor>,
-                                asio::any_io_executor>;
+    using any_of = std::variant<std::monostate, io_executor, pool_executor,
+                                asio::strand<io_executor>, asio::strand<pool_executor>,
+                                asio::strand<asio::any_io_executor>, asio::any_io_executor>;
 
     template <class Executor>
     completion_target(const Executor& executor, std::true_type) : executor_(executor)

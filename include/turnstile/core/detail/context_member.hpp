@@ -21,7 +21,6 @@ public:
 
 protected:
     virtual ~context_member();
-    void leave_context() noexcept;
 
 private:
     friend class wait_service;

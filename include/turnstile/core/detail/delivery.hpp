@@ -38,7 +38,10 @@ public:
         intrusive_ptr_add_ref(&owner_);
         return true;
     }
-    void post() noexcept;
+    // Under the lock: whether somebody has claimed a drain that has not started yet.
+    bool is_queued() const noexcept { return queued_; }
+    // Without the lock: posts what was claimed; whether that worked.
+    bool post() noexcept;
 
 private:
     static constexpr int batch = 128;

@@ -23,15 +23,16 @@ public:
         return word_.load(std::memory_order_acquire) == flag::raised;
     }
 
+    // Written even if it is raised already, so that whoever lowers it next sees what the
+    // caller did before.
     void raise() noexcept
     {
-        flag now = flag::lowered;
-        while (now == flag::lowered) {
+        flag now = word_.load(std::memory_order_relaxed);
+        while (now != flag::awaited) {
             if (word_.compare_exchange_weak(now, flag::raised, std::memory_order_acq_rel))
                 return;
         }
-        if (now == flag::awaited)
-            raise_awaited();
+        raise_awaited();
     }
 
     void lower() noexcept

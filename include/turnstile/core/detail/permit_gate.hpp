@@ -54,18 +54,19 @@ public:
         return explain(n);
     }
 
-    // Returns n permits; false, and no change, if that would exceed the maximum.
+    // Returns n permits; false, and no change, if that would exceed the maximum. Either way
+    // the word is written, so that whoever acquires next sees what the caller did before.
     bool release(std::uint64_t n) noexcept
     {
         std::uint64_t word = word_.load(std::memory_order_relaxed);
-        do {
+        for (;;) {
             if (word & contended)
                 return release_contended(n);
-            if (n > maximum_.load(std::memory_order_relaxed) - word / one)
-                return false;
-        } while (!word_.compare_exchange_weak(word, word + n * one, std::memory_order_release,
-                                              std::memory_order_relaxed));
-        return true;
+            const bool fits = n <= maximum_.load(std::memory_order_relaxed) - word / one;
+            if (word_.compare_exchange_weak(word, fits ? word + n * one : word,
+                                            std::memory_order_acq_rel, std::memory_order_relaxed))
+                return fits;
+        }
     }
 
     // Changes the maximum, and what is available by as much; permits that are out beyond the

@@ -4,11 +4,13 @@
 
 namespace turnstile::detail {
 
+// How something that was queued ends.
+enum class how { invoke, destroy };
+
 // Something that an executor can be told to run later. It brings the memory in which the
 // executor queues it, so that a wake-up neither allocates nor fails.
 class postable {
 public:
-    enum class how { invoke, destroy };
     using run_function = void (*)(postable&, how);
 
     // Enough for the queue entry of an io_context or a thread_pool; a larger one would use the

@@ -98,9 +98,8 @@ void start_operation(Ask& ask, verdict now, Handler&& handler, const Memory& mem
     using handler_type = std::decay_t<Handler>;
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
     if constexpr (has_own_immediate_executor<handler_type, typename Ask::executor_type>) {
-        // What could not be given back if it were cancelled on its way is posted, as ever.
-        const bool safe =
-            Ask::refundable || !asio::get_associated_cancellation_slot(handler).is_connected();
+        // What can be cancelled on its way is posted, as ever.
+        const bool safe = !asio::get_associated_cancellation_slot(handler).is_connected();
         if (!now.must_wait() && safe)
             return complete_immediately(ask, now, std::forward<Handler>(handler), memory);
     }

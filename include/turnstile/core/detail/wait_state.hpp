@@ -133,21 +133,29 @@ private:
     // Releases the lock, then lets the waiters go.
     void commit(ready_list& ready) noexcept
     {
-        if (!has_waiters() && home_work_.index() != 0)
-            return commit_last(ready);
-        send(ready);
-    }
-    void commit_last(ready_list& ready) noexcept;
-    void send(ready_list& ready) noexcept
-    {
-        const bool post = delivery_.claim();
-        mutex_.unlock();
-        if (post)
-            delivery_.post();
+        send_home();
         if (!ready.elsewhere().empty()) [[unlikely]]
             send_elsewhere(ready);
     }
+
+    // The work on the context is given up when nobody is queued any more, but not before a
+    // drain is posted that keeps the context running. Whoever has claimed that drain may not
+    // have got so far: then it is the drain that gives it up.
+    void send_home() noexcept
+    {
+        if (home_work_.index() != 0 && !has_waiters() && !delivery_.is_queued())
+            return send_last();
+        const bool claimed = delivery_.claim();
+        mutex_.unlock();
+        if (claimed)
+            delivery_.post();
+    }
+    void send_last() noexcept;
     void send_elsewhere(ready_list& ready) noexcept;
+    work_guard take_idle_work() noexcept
+    {
+        return has_waiters() ? work_guard() : std::exchange(home_work_, work_guard());
+    }
 
     mutex_type mutex_;
     completion_target home_;

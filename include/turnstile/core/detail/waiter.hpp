@@ -10,6 +10,7 @@
 namespace turnstile::detail {
 
 class waiter;
+class detour;
 
 // The part of a cancellation handler that its waiter knows; see canceller.hpp.
 struct cancel_link {
@@ -21,9 +22,16 @@ using waiter_hook =
 
 // One waiting operation: a node of a wait queue, with a fate that is decided exactly once
 // under the object's lock, and revised at most once, by a cancellation.
-class waiter : public postable, public waiter_hook {
+class waiter : public waiter_hook {
 public:
-    using postable::postable;
+    using run_function = void (*)(waiter&, how);
+
+    explicit waiter(run_function run) noexcept : run_(run) {}
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
+
+    void invoke() { run_(*this, how::invoke); }
+    void destroy() { run_(*this, how::destroy); }
 
     bool undecided() const noexcept { return fate_ == open_fate; }
     bool granted() const noexcept { return fate_ == granted_fate; }
@@ -41,8 +49,8 @@ public:
 
     // Set while a cancellation handler points here; guarded by the object's lock.
     cancel_link* canceller = nullptr;
-    // The executor that is to run the completion, if it is not the object's own.
-    const completion_target* elsewhere = nullptr;
+    // The way to the executor that is to run the completion, if not the object's own.
+    detour* elsewhere = nullptr;
 
 protected:
     ~waiter() = default;
@@ -53,7 +61,32 @@ private:
     static constexpr int open_fate = -1;
     static constexpr int aborted_fate = -2;
 
+    run_function run_;
     int fate_ = open_fate;
+};
+
+// What is posted for a waiter that does not complete on the object's own executor.
+class detour : public postable {
+public:
+    detour(const completion_target& target, waiter& w) noexcept
+        : postable(&detour::run), target_(target), waiter_(&w)
+    {
+    }
+
+    bool post() noexcept { return target_.post(*this); }
+
+private:
+    static void run(postable& self, how what)
+    {
+        waiter& w = *static_cast<detour&>(self).waiter_;
+        if (what == how::invoke)
+            w.invoke();
+        else
+            w.destroy();
+    }
+
+    completion_target target_;
+    waiter* waiter_;
 };
 
 using waiter_list = boost::intrusive::list<waiter, boost::intrusive::constant_time_size<false>>;
