@@ -2,6 +2,7 @@
 #pragma once
 
 #include <turnstile/core/detail/light_mutex.hpp>
+#include <turnstile/core/export.hpp>
 
 #include <atomic>
 
@@ -42,7 +43,7 @@ struct no_mutex {
 
 /// Any thread may call any function of the object. Operations that need not wait are a
 /// compare-and-swap; waiting takes a short internal lock, never held while a handler runs.
-struct thread_safe {
+struct TURNSTILE_EXPORT thread_safe {
     static constexpr bool is_confined = false;
     using mutex_type = detail::light_mutex;
     template <class T>
@@ -52,7 +53,7 @@ struct thread_safe {
 /// All calls come from one strand: an explicit `asio::strand`, or the implicit one of a
 /// context run by a single thread. No atomics, no locks, and one posted wake-up completes
 /// every waiter that is ready. The destructor counts as a call.
-struct strand_confined {
+struct TURNSTILE_EXPORT strand_confined {
     static constexpr bool is_confined = true;
     using mutex_type = detail::no_mutex;
     template <class T>
