@@ -116,8 +116,10 @@ private:
         // Free everything before the handler runs: it may reuse the memory, or destroy the
         // object. The route goes last, since it keeps the handler's context running.
         const auto route = std::move(route_);
-        invoke([memory = memory_, handler = release_handler(), r = std::move(result)]() mutable {
-            memory.complete(std::move(handler), std::move(r));
+        const Memory memory = memory_;
+        Handler handler = release_handler();
+        invoke([memory, h = std::move(handler), r = std::move(result)]() mutable {
+            memory.complete(std::move(h), std::move(r));
         });
     }
 
