@@ -6,8 +6,10 @@ template <class Threading>
 void wait_state<Threading>::start(waiter& w) noexcept
 {
     mutex_.lock();
+    ++waiting_;
     if (w.undecided()) {
         if (shut_down_) [[unlikely]] {
+            --waiting_;
             mutex_.unlock();
             w.destroy();
             return;
@@ -19,9 +21,9 @@ void wait_state<Threading>::start(waiter& w) noexcept
             return;
         }
     }
-    ready_list ready(delivery_.ready());
-    ready.push_back(w);
-    commit(ready);
+    ready_list decided = ready();
+    decided.push_back(w);
+    commit(decided);
 }
 
 template <class Threading>
@@ -61,7 +63,7 @@ void wait_state<Threading>::cancel(cancel_link& link) noexcept
         if (!w)
             return;
         if (w->undecided()) {
-            w->waiter_hook::unlink();
+            remove(*w);
             w->abort();
             ready.push_back(*w);
             reconsider(ready);
@@ -120,6 +122,7 @@ void wait_state<Threading>::shut_down() noexcept
         std::scoped_lock lock(mutex_);
         shut_down_ = true;
         take_all(doomed);
+        waiting_ = 0;
         doomed.splice(doomed.end(), delivery_.ready());
         done = std::exchange(home_work_, work_guard());
         gone = std::exchange(home_, completion_target());

@@ -14,6 +14,7 @@
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -27,7 +28,7 @@ using reference_counter = std::conditional_t<Threading::is_confined, boost::thre
 
 // The one mechanism: a FIFO of waiting operations, with queueing, granting, cancelling,
 // closing and delivering. A primitive derives from it, adds its few words of state, and says
-// who may go (the four hooks below, all called under the lock).
+// who may go (the hooks below, all called under the lock).
 //
 // The block is shared: the object holds a reference, and so do a queued drain, an operation
 // on its way to another executor, and an armed cancellation. So a completion in flight, or a
@@ -81,13 +82,16 @@ public:
     void retire() noexcept;
 
 protected:
-    // Either decides w's fate and returns true, or links w into a queue.
+    // Either decides w's fate and returns true, or links w into a queue: `queue_`, or one of
+    // the primitive's own.
     virtual bool admit(waiter& w) noexcept = 0;
+    // Takes w out of the queue it is in. Lists need not say so, since w unlinks itself.
+    virtual void remove(waiter& w) noexcept { w.waiter_hook::unlink(); }
     // A waiter left its queue unserved: grants those who may go now.
     virtual void reconsider(ready_list& ready) noexcept = 0;
     // w was granted and will not use it: passes it on.
     virtual void take_back(waiter& w, ready_list& ready) noexcept = 0;
-    // Moves every queued waiter to the list.
+    // Moves every queued waiter to the list, from all queues.
     virtual void take_all(waiter_list& out) noexcept { out.splice(out.end(), queue_); }
 
     // Runs f(ready) under the lock, then delivers what it put there.
@@ -95,7 +99,7 @@ protected:
     auto update(F&& f) noexcept
     {
         struct transaction {
-            explicit transaction(wait_state& s) noexcept : state(s), ready(s.delivery_.ready())
+            explicit transaction(wait_state& s) noexcept : state(s), ready(s.ready())
             {
                 state.mutex_.lock();
             }
@@ -121,7 +125,7 @@ protected:
         }
     }
 
-    bool has_waiters() const noexcept { return !queue_.empty(); }
+    bool has_waiters() const noexcept { return waiting_ != 0; }
 
     waiter_list queue_;
 
@@ -129,6 +133,8 @@ private:
     void shut_down() noexcept override;
     void unlink_locked(waiter& w) noexcept;
     friend class delivery<Threading>;
+
+    ready_list ready() noexcept { return ready_list(delivery_.ready(), waiting_); }
 
     // Releases the lock, then lets the waiters go.
     void commit(ready_list& ready) noexcept
@@ -158,6 +164,8 @@ private:
     }
 
     mutex_type mutex_;
+    // Those whose fate is open, in whatever queues.
+    std::size_t waiting_ = 0;
     completion_target home_;
     // Held while anybody is queued, so that the context's run() does not return.
     work_guard home_work_;

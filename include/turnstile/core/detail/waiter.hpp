@@ -7,6 +7,8 @@
 #include <boost/asio/error.hpp>
 #include <boost/intrusive/list.hpp>
 
+#include <cstddef>
+
 namespace turnstile::detail {
 
 class waiter;
@@ -92,16 +94,21 @@ private:
 using waiter_list = boost::intrusive::list<waiter, boost::intrusive::constant_time_size<false>>;
 
 // Where waiters go whose fate is decided: to those that complete on the object's own
-// executor, or to those that do not.
+// executor, or to those that do not. `waiting` counts those that are not here yet.
 class ready_list {
 public:
-    explicit ready_list(waiter_list& home) noexcept : home_(home) {}
+    ready_list(waiter_list& home, std::size_t& waiting) noexcept : home_(home), waiting_(waiting) {}
 
-    void push_back(waiter& w) noexcept { (w.elsewhere ? elsewhere_ : home_).push_back(w); }
+    void push_back(waiter& w) noexcept
+    {
+        --waiting_;
+        (w.elsewhere ? elsewhere_ : home_).push_back(w);
+    }
     waiter_list& elsewhere() noexcept { return elsewhere_; }
 
 private:
     waiter_list& home_;
+    std::size_t& waiting_;
     waiter_list elsewhere_;
 };
 
