@@ -12,6 +12,7 @@
 //   void prepare(waiter_type&)              writes the need into the queued node
 //   result_type take_now()                  the result after a granted try_now()
 //   result_type take(waiter_type&)          the result of a granted waiter
+//   result_needs_waiter                     optional: false if take_now() serves as well
 
 #include <turnstile/core/config.hpp>
 #include <turnstile/core/detail/buffer_allocator.hpp>
@@ -33,6 +34,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -62,6 +64,17 @@ struct handler_memory {
     static allocator<Handler> allocator_for(const Handler& handler) noexcept
     {
         return asio::get_associated_allocator(handler, asio::recycling_allocator<void>());
+    }
+
+    template <class Ask, class Waiter>
+    static outcome<typename Ask::result_type> collect(Ask& ask, Waiter& w, bool granted)
+    {
+        outcome<typename Ask::result_type> result;
+        if (!granted)
+            result.error = w.fate().error();
+        else if constexpr (!std::is_void_v<typename Ask::result_type>)
+            result.value = ask.take(w);
+        return result;
     }
 
     template <class Handler, class T>
@@ -141,11 +154,19 @@ private:
     Ask ask_;
 };
 
+// Whether the result of a granted operation is in its waiter, not only in the grant.
+template <class Ask>
+constexpr bool result_needs_waiter = !std::is_void_v<typename Ask::result_type>;
+
+template <class Ask>
+    requires requires { Ask::result_needs_waiter; }
+constexpr bool result_needs_waiter<Ask> = Ask::result_needs_waiter;
+
 // The wait of a coroutine, to be awaited: an operation in the coroutine's own frame, which
-// finds its result there.
+// finds its fate there, and its result.
 template <class Ask, class Executor>
 class operation_frame {
-    using outcome_type = outcome<typename Ask::result_type>;
+    using result_type = typename Ask::result_type;
 
     // Asio's handler for a suspended coroutine is a pointer or two; should a version's be
     // larger than this one, the operation goes to the heap.
@@ -164,6 +185,10 @@ class operation_frame {
     static constexpr std::size_t size =
         sizeof(wait_operation<Ask, suspended_coroutine, memory_model>);
 
+    struct nothing {};
+    using kept_value =
+        std::conditional_t<result_needs_waiter<Ask>, std::optional<result_type>, nothing>;
+
     class memory {
     public:
         explicit memory(operation_frame& frame) noexcept : frame_(&frame) {}
@@ -177,10 +202,19 @@ class operation_frame {
             return allocator<Handler>(frame_->room_);
         }
 
-        template <class Handler>
-        void complete(Handler&& handler, outcome_type&& result) const
+        nothing collect(Ask& ask, typename Ask::waiter_type& w, bool granted) const
         {
-            frame_->result_ = std::move(result);
+            frame_->fate_ = w.fate();
+            if constexpr (result_needs_waiter<Ask>) {
+                if (granted)
+                    frame_->value_.emplace(ask.take(w));
+            }
+            return {};
+        }
+
+        template <class Handler>
+        void complete(Handler&& handler, nothing) const
+        {
             std::forward<Handler>(handler)();
         }
 
@@ -213,12 +247,20 @@ public:
         return asio::async_initiate<Token, void()>(initiation{this}, token);
     }
 
-    outcome_type&& result() noexcept { return std::move(result_); }
+    verdict fate() const noexcept { return fate_; }
+    result_type take()
+    {
+        if constexpr (result_needs_waiter<Ask>)
+            return *std::move(value_);
+        else if constexpr (!std::is_void_v<result_type>)
+            return ask_.take_now();
+    }
 
 private:
     Ask& ask_;
     bool looked_;
-    outcome_type result_;
+    verdict fate_ = verdict::wait();
+    [[no_unique_address]] kept_value value_;
     alignas(std::max_align_t) std::byte room_[size];
 };
 
@@ -228,7 +270,7 @@ template <class Shape, class Ask>
 auto wait_in_coroutine(Ask ask)
     -> asio::awaitable<typename Shape::value_type, typename Shape::executor_type>
 {
-    using result_type = typename Ask::result_type;
+    constexpr bool gives_nothing = std::is_void_v<typename Ask::result_type>;
     bool may_skip = true;
     if constexpr (!Ask::refundable) {
         const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
@@ -239,18 +281,23 @@ auto wait_in_coroutine(Ask ask)
     if (looked) {
         const verdict now = ask.try_now();
         if (now.is_granted()) [[likely]] {
-            if constexpr (std::is_void_v<result_type>)
+            if constexpr (gives_nothing)
                 co_return Shape::success();
             else
                 co_return Shape::success(ask.take_now());
         }
         if (!now.must_wait())
-            co_return Shape::result({now.error()});
+            co_return Shape::failure(now);
     }
 
     operation_frame<Ask, typename Shape::executor_type> operation(ask, looked);
     co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
-    co_return Shape::result(operation.result());
+    if (!operation.fate().is_granted()) [[unlikely]]
+        co_return Shape::failure(operation.fate());
+    if constexpr (gives_nothing)
+        co_return Shape::success();
+    else
+        co_return Shape::success(operation.take());
 }
 
 template <class Ask, class Token>
