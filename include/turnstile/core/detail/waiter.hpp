@@ -23,7 +23,7 @@ using waiter_hook =
     boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
 // One waiting operation: a node of a wait queue, with a fate that is decided exactly once
-// under the object's lock, and revised at most once, by a cancellation.
+// under the object's lock, and revised at most once, by a cancellation; unless it waits again.
 class waiter : public waiter_hook {
 public:
     using run_function = void (*)(waiter&, how);
@@ -41,6 +41,7 @@ public:
     void grant() noexcept { fate_ = granted_fate; }
     void fail(errc code) noexcept { fate_ = static_cast<int>(code); }
     void abort() noexcept { fate_ = aborted_fate; }
+    void reopen() noexcept { fate_ = open_fate; }
 
     error_code error() const noexcept
     {
