@@ -14,7 +14,10 @@ void wait_state<Threading>::start(waiter& w) noexcept
             w.destroy();
             return;
         }
-        if (!admit(w)) {
+        // Who waits for more than one object may come to one that is gone.
+        if (!alive_.load(std::memory_order_relaxed)) [[unlikely]] {
+            w.abort();
+        } else if (!admit(w)) {
             if (home_work_.index() == 0)
                 home_work_ = home_.track();
             mutex_.unlock(); // from here on w may be gone at any moment
@@ -22,6 +25,20 @@ void wait_state<Threading>::start(waiter& w) noexcept
         }
     }
     send(w);
+}
+
+template <class Threading>
+bool wait_state<Threading>::reopen(waiter& w) noexcept
+{
+    if (shut_down_ || !alive_.load(std::memory_order_relaxed)) {
+        w.abort();
+        return false;
+    }
+    w.reopen();
+    ++waiting_;
+    if (home_work_.index() == 0)
+        home_work_ = home_.track();
+    return true;
 }
 
 template <class Threading>

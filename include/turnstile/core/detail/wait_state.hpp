@@ -140,6 +140,10 @@ protected:
         }
     }
 
+    // Under the lock: w was granted, has no use for it, and is to wait again; the caller
+    // queues it. Returns false, and aborts it, if nobody would ever let it go.
+    bool reopen(waiter& w) noexcept;
+
     bool has_waiters() const noexcept { return waiting_ != 0; }
 
     waiter_list queue_;

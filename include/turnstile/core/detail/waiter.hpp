@@ -23,7 +23,7 @@ using waiter_hook =
     boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
 // One waiting operation: a node of a wait queue, with a fate that is decided exactly once
-// under the object's lock, and revised at most once, by a cancellation.
+// under the object's lock, and revised at most once, by a cancellation; unless it waits again.
 class waiter : public waiter_hook {
 public:
     using run_function = void (*)(waiter&, how);
@@ -43,6 +43,9 @@ public:
     void grant() noexcept { fate_ = verdict::granted(); }
     void fail(errc code) noexcept { fate_ = verdict::refused(code); }
     void abort() noexcept { fate_ = verdict::aborted(); }
+    void reopen() noexcept { fate_ = verdict::wait(); }
+
+    error_code error() const noexcept { return fate_.error(); }
 
     // Set while a cancellation handler points here; guarded by the object's lock.
     cancel_link* canceller = nullptr;
