@@ -12,7 +12,10 @@
 //   void prepare(waiter_type&)              writes the need into the queued node
 //   result_type take_now()                  the result after a granted try_now()
 //   result_type take(waiter_type&)          the result of a granted waiter
-//   result_needs_waiter                     optional: false if take_now() serves as well
+// and optionally
+//   result_needs_waiter                     false if take_now() serves a granted waiter as well
+//   irrevocable                             true if a granted try_now() cannot be undone, since
+//                                           it lets others go (the last arrival at a barrier)
 
 #include <turnstile/core/config.hpp>
 #include <turnstile/core/detail/buffer_allocator.hpp>
@@ -53,6 +56,20 @@ constexpr bool has_own_immediate_executor =
 #else
 constexpr bool has_own_immediate_executor = false;
 #endif
+
+template <class Ask>
+constexpr bool is_irrevocable = requires { requires Ask::irrevocable; };
+
+// The first look of an operation that is still to be made. That may fail, so what cannot be
+// undone has to wait until it is made.
+template <class Ask>
+verdict first_look(Ask& ask) noexcept
+{
+    if constexpr (is_irrevocable<Ask>)
+        return verdict::wait();
+    else
+        return ask.try_now();
+}
 
 // An operation in memory from its handler's associated allocator, or if that has none, in
 // what Asio recycles on this thread. The result goes to the handler as its arguments.
@@ -113,6 +130,10 @@ void start_operation(Ask& ask, verdict now, Handler&& handler, const Memory& mem
     if constexpr (has_own_immediate_executor<handler_type, typename Ask::executor_type>) {
         // What can be cancelled on its way is posted, as ever.
         const bool safe = !asio::get_associated_cancellation_slot(handler).is_connected();
+        if constexpr (is_irrevocable<Ask>) {
+            if (safe)
+                now = ask.try_now();
+        }
         if (!now.must_wait() && safe)
             return complete_immediately(ask, now, std::forward<Handler>(handler), memory);
     }
@@ -147,7 +168,7 @@ public:
     template <class Handler>
     void operator()(Handler&& handler)
     {
-        start_operation(ask_, ask_.try_now(), std::forward<Handler>(handler), handler_memory());
+        start_operation(ask_, first_look(ask_), std::forward<Handler>(handler), handler_memory());
     }
 
 private:
@@ -228,7 +249,7 @@ class operation_frame {
         template <class Handler>
         void operator()(Handler&& handler) const
         {
-            start_operation(self->ask_, self->looked_ ? verdict::wait() : self->ask_.try_now(),
+            start_operation(self->ask_, self->looked_ ? verdict::wait() : first_look(self->ask_),
                             std::forward<Handler>(handler), memory(*self));
         }
     };
