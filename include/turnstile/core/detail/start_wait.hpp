@@ -12,9 +12,12 @@
 //   void prepare(waiter_type&)              writes the need into the queued node
 //   result_type take_now()                  the result after a granted try_now()
 //   result_type take(waiter_type&)          the result of a granted waiter
+// or instead of these two, where the outcome is open until the delivery:
+//   outcome<result_type> conclude_now(), conclude(waiter_type&)
 
 #include <turnstile/core/config.hpp>
 #include <turnstile/core/detail/buffer_allocator.hpp>
+#include <turnstile/core/detail/concluding_ask.hpp>
 #include <turnstile/core/detail/coroutine_token.hpp>
 #include <turnstile/core/detail/outcome.hpp>
 #include <turnstile/core/detail/shortcut_budget.hpp>
@@ -79,8 +82,10 @@ template <class Ask, class Handler, class Memory>
 void complete_immediately(Ask& ask, verdict now, Handler&& handler, const Memory& memory)
 {
     outcome<typename Ask::result_type> result{now.error()};
-    if constexpr (!std::is_void_v<typename Ask::result_type>) {
-        if (now.is_granted())
+    if (now.is_granted()) {
+        if constexpr (concluding_ask<Ask>)
+            result = ask.conclude_now();
+        else if constexpr (!std::is_void_v<typename Ask::result_type>)
             result.value = ask.take_now();
     }
     auto executor = asio::get_associated_immediate_executor(handler, ask.executor());
@@ -239,7 +244,9 @@ auto wait_in_coroutine(Ask ask)
     if (looked) {
         const verdict now = ask.try_now();
         if (now.is_granted()) [[likely]] {
-            if constexpr (std::is_void_v<result_type>)
+            if constexpr (concluding_ask<Ask>)
+                co_return Shape::result(ask.conclude_now());
+            else if constexpr (std::is_void_v<result_type>)
                 co_return Shape::success();
             else
                 co_return Shape::success(ask.take_now());

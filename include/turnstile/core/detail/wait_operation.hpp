@@ -2,6 +2,7 @@
 
 #include <turnstile/core/detail/canceller.hpp>
 #include <turnstile/core/detail/completion_route.hpp>
+#include <turnstile/core/detail/concluding_ask.hpp>
 #include <turnstile/core/detail/outcome.hpp>
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
@@ -107,7 +108,9 @@ private:
     {
         outcome<result_type> result;
         if (state_->settle(*this)) {
-            if constexpr (!std::is_void_v<result_type>)
+            if constexpr (concluding_ask<Ask>)
+                result = ask_.conclude(*this);
+            else if constexpr (!std::is_void_v<result_type>)
                 result.value = ask_.take(*this);
         } else {
             result.error = this->error();
