@@ -1,5 +1,6 @@
 #pragma once
 
+#include <turnstile/core/detail/outcome.hpp>
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/core/export.hpp>
 
@@ -25,6 +26,12 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, T> {
 
     static T&& success(T&& value) noexcept { return std::move(value); }
     [[noreturn]] TURNSTILE_COLD static T failure(verdict why) { throw system_error(why.error()); }
+    static T result(outcome<T>&& o)
+    {
+        if (o.error)
+            throw system_error(o.error);
+        return std::move(o.value);
+    }
 };
 
 template <class Executor>
@@ -34,6 +41,11 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, void> {
     using value_type = void;
 
     static void success() noexcept {}
+    static void result(const outcome<void>& o)
+    {
+        if (o.error)
+            throw system_error(o.error);
+    }
     [[noreturn]] TURNSTILE_COLD static void failure(verdict why)
     {
         throw system_error(why.error());
@@ -48,6 +60,7 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, T> {
 
     static value_type success(T&& value) noexcept { return {error_code(), std::move(value)}; }
     static value_type failure(verdict why) noexcept { return {why.error(), T()}; }
+    static value_type result(outcome<T>&& o) noexcept { return {o.error, std::move(o.value)}; }
 };
 
 template <class Executor>
@@ -58,6 +71,7 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, void> 
 
     static value_type success() noexcept { return {}; }
     static value_type failure(verdict why) noexcept { return {why.error()}; }
+    static value_type result(const outcome<void>& o) noexcept { return {o.error}; }
 };
 
 } // namespace turnstile::detail

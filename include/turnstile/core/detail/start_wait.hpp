@@ -12,6 +12,8 @@
 //   void prepare(waiter_type&)              writes the need into the queued node
 //   result_type take_now()                  the result after a granted try_now()
 //   result_type take(waiter_type&)          the result of a granted waiter
+// or instead of these two, where the outcome is open until the delivery:
+//   outcome<result_type> conclude_now(), conclude(waiter_type&)
 // and optionally
 //   result_needs_waiter                     false if take_now() serves a granted waiter as well
 //   irrevocable                             true if a granted try_now() cannot be undone, since
@@ -19,6 +21,7 @@
 
 #include <turnstile/core/config.hpp>
 #include <turnstile/core/detail/buffer_allocator.hpp>
+#include <turnstile/core/detail/concluding_ask.hpp>
 #include <turnstile/core/detail/coroutine_token.hpp>
 #include <turnstile/core/detail/outcome.hpp>
 #include <turnstile/core/detail/shortcut_budget.hpp>
@@ -37,7 +40,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -58,7 +60,10 @@ constexpr bool has_own_immediate_executor = false;
 #endif
 
 template <class Ask>
-constexpr bool is_irrevocable = requires { requires Ask::irrevocable; };
+constexpr bool is_irrevocable = requires
+{
+    requires Ask::irrevocable;
+};
 
 // The first look of an operation that is still to be made. That may fail, so what cannot be
 // undone has to wait until it is made.
@@ -69,6 +74,20 @@ verdict first_look(Ask& ask) noexcept
         return verdict::wait();
     else
         return ask.try_now();
+}
+
+// What a waiter was granted, or why it was not.
+template <class Ask>
+outcome<typename Ask::result_type> outcome_of(Ask& ask, typename Ask::waiter_type& w, bool granted)
+{
+    outcome<typename Ask::result_type> result;
+    if (!granted)
+        result.error = w.error();
+    else if constexpr (concluding_ask<Ask>)
+        result = ask.conclude(w);
+    else if constexpr (!std::is_void_v<typename Ask::result_type>)
+        result.value = ask.take(w);
+    return result;
 }
 
 // An operation in memory from its handler's associated allocator, or if that has none, in
@@ -83,15 +102,11 @@ struct handler_memory {
         return asio::get_associated_allocator(handler, asio::recycling_allocator<void>());
     }
 
-    template <class Ask, class Waiter>
-    static outcome<typename Ask::result_type> collect(Ask& ask, Waiter& w, bool granted)
+    template <class Ask>
+    static outcome<typename Ask::result_type> collect(Ask& ask, typename Ask::waiter_type& w,
+                                                      bool granted)
     {
-        outcome<typename Ask::result_type> result;
-        if (!granted)
-            result.error = w.fate().error();
-        else if constexpr (!std::is_void_v<typename Ask::result_type>)
-            result.value = ask.take(w);
-        return result;
+        return outcome_of(ask, w, granted);
     }
 
     template <class Handler, class T>
@@ -109,8 +124,10 @@ template <class Ask, class Handler, class Memory>
 void complete_immediately(Ask& ask, verdict now, Handler&& handler, const Memory& memory)
 {
     outcome<typename Ask::result_type> result{now.error()};
-    if constexpr (!std::is_void_v<typename Ask::result_type>) {
-        if (now.is_granted())
+    if (now.is_granted()) {
+        if constexpr (concluding_ask<Ask>)
+            result = ask.conclude_now();
+        else if constexpr (!std::is_void_v<typename Ask::result_type>)
             result.value = ask.take_now();
     }
     auto executor = asio::get_associated_immediate_executor(handler, ask.executor());
@@ -175,13 +192,14 @@ private:
     Ask ask_;
 };
 
-// Whether the result of a granted operation is in its waiter, not only in the grant.
+// Whether the outcome of an operation is in its waiter, not only in the waiter's fate.
 template <class Ask>
-constexpr bool result_needs_waiter = !std::is_void_v<typename Ask::result_type>;
+constexpr bool outcome_is_in_waiter =
+    concluding_ask<Ask> || !std::is_void_v<typename Ask::result_type>;
 
 template <class Ask>
     requires requires { Ask::result_needs_waiter; }
-constexpr bool result_needs_waiter<Ask> = Ask::result_needs_waiter;
+constexpr bool outcome_is_in_waiter<Ask> = Ask::result_needs_waiter;
 
 // The wait of a coroutine, to be awaited: an operation in the coroutine's own frame, which
 // finds its fate there, and its result.
@@ -207,8 +225,7 @@ class operation_frame {
         sizeof(wait_operation<Ask, suspended_coroutine, memory_model>);
 
     struct nothing {};
-    using kept_value =
-        std::conditional_t<result_needs_waiter<Ask>, std::optional<result_type>, nothing>;
+    using kept_type = std::conditional_t<outcome_is_in_waiter<Ask>, outcome<result_type>, nothing>;
 
     class memory {
     public:
@@ -226,10 +243,8 @@ class operation_frame {
         nothing collect(Ask& ask, typename Ask::waiter_type& w, bool granted) const
         {
             frame_->fate_ = w.fate();
-            if constexpr (result_needs_waiter<Ask>) {
-                if (granted)
-                    frame_->value_.emplace(ask.take(w));
-            }
+            if constexpr (outcome_is_in_waiter<Ask>)
+                frame_->kept_ = outcome_of(ask, w, granted);
             return {};
         }
 
@@ -269,19 +284,13 @@ public:
     }
 
     verdict fate() const noexcept { return fate_; }
-    result_type take()
-    {
-        if constexpr (result_needs_waiter<Ask>)
-            return *std::move(value_);
-        else if constexpr (!std::is_void_v<result_type>)
-            return ask_.take_now();
-    }
+    kept_type&& kept() noexcept { return std::move(kept_); }
 
 private:
     Ask& ask_;
     bool looked_;
     verdict fate_ = verdict::wait();
-    [[no_unique_address]] kept_value value_;
+    [[no_unique_address]] kept_type kept_;
     alignas(std::max_align_t) std::byte room_[size];
 };
 
@@ -302,7 +311,9 @@ auto wait_in_coroutine(Ask ask)
     if (looked) {
         const verdict now = ask.try_now();
         if (now.is_granted()) [[likely]] {
-            if constexpr (gives_nothing)
+            if constexpr (concluding_ask<Ask>)
+                co_return Shape::result(ask.conclude_now());
+            else if constexpr (gives_nothing)
                 co_return Shape::success();
             else
                 co_return Shape::success(ask.take_now());
@@ -313,12 +324,16 @@ auto wait_in_coroutine(Ask ask)
 
     operation_frame<Ask, typename Shape::executor_type> operation(ask, looked);
     co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
-    if (!operation.fate().is_granted()) [[unlikely]]
-        co_return Shape::failure(operation.fate());
-    if constexpr (gives_nothing)
-        co_return Shape::success();
-    else
-        co_return Shape::success(operation.take());
+    if constexpr (outcome_is_in_waiter<Ask>) {
+        co_return Shape::result(operation.kept());
+    } else {
+        if (!operation.fate().is_granted()) [[unlikely]]
+            co_return Shape::failure(operation.fate());
+        if constexpr (gives_nothing)
+            co_return Shape::success();
+        else
+            co_return Shape::success(ask.take_now());
+    }
 }
 
 template <class Ask, class Token>
