@@ -14,16 +14,31 @@ void wait_state<Threading>::start(waiter& w) noexcept
             w.destroy();
             return;
         }
-        if (!admit(w)) {
+        // Who waits for more than one object may come to one that is gone.
+        if (!alive_.load(std::memory_order_relaxed)) [[unlikely]] {
+            w.abort();
+        } else if (!admit(w)) {
             if (home_work_.index() == 0)
                 home_work_ = home_.track();
             mutex_.unlock(); // from here on w may be gone at any moment
             return;
         }
     }
-    ready_list decided = ready();
-    decided.push_back(w);
-    commit(decided);
+    send(w);
+}
+
+template <class Threading>
+bool wait_state<Threading>::reopen(waiter& w) noexcept
+{
+    if (shut_down_ || !alive_.load(std::memory_order_relaxed)) {
+        w.abort();
+        return false;
+    }
+    w.reopen();
+    ++waiting_;
+    if (home_work_.index() == 0)
+        home_work_ = home_.track();
+    return true;
 }
 
 template <class Threading>
@@ -36,13 +51,19 @@ void wait_state<Threading>::send_last() noexcept
         delivery_.post();
 }
 
+template <class Threading>
+void wait_state<Threading>::send_elsewhere(waiter& w) noexcept
+{
+    update_locked([&](ready_list& ready) { ready.push_back(w); });
+}
+
 // One post for each. Where an executor has no memory for it, the handler is destroyed, and
 // what it was granted goes to the next.
 template <class Threading>
 void wait_state<Threading>::send_elsewhere(ready_list& ready) noexcept
 {
     while (!ready.elsewhere().empty()) {
-        waiter& w = take_front(ready.elsewhere());
+        waiter& w = ready.elsewhere().take_front();
         if (w.elsewhere->post()) [[likely]]
             continue;
         mutex_.lock();
@@ -123,7 +144,8 @@ void wait_state<Threading>::shut_down() noexcept
         shut_down_ = true;
         take_all(doomed);
         waiting_ = 0;
-        doomed.splice(doomed.end(), delivery_.ready());
+        while (!delivery_.ready().empty())
+            doomed.push_back(delivery_.ready().take_front());
         done = std::exchange(home_work_, work_guard());
         gone = std::exchange(home_, completion_target());
     }

@@ -98,11 +98,26 @@ protected:
     template <class F>
     auto update(F&& f) noexcept
     {
+        mutex_.lock();
+        return update_locked(std::forward<F>(f));
+    }
+
+    // The two halves of an update that decides only one waiter: lock(), then either send(w), or
+    // update_locked(f) if it turns out to be more. Both release the lock.
+    void lock() noexcept { mutex_.lock(); }
+    void send(waiter& w) noexcept
+    {
+        if (w.elsewhere) [[unlikely]]
+            return send_elsewhere(w);
+        --waiting_;
+        delivery_.ready().push_back(w);
+        send_home();
+    }
+    template <class F>
+    auto update_locked(F&& f) noexcept
+    {
         struct transaction {
-            explicit transaction(wait_state& s) noexcept : state(s), ready(s.ready())
-            {
-                state.mutex_.lock();
-            }
+            explicit transaction(wait_state& s) noexcept : state(s), ready(s.ready()) {}
             transaction(const transaction&) = delete;
             ~transaction() { state.commit(ready); }
 
@@ -124,6 +139,10 @@ protected:
             ready.push_back(w);
         }
     }
+
+    // Under the lock: w was granted, has no use for it, and is to wait again; the caller
+    // queues it. Returns false, and aborts it, if nobody would ever let it go.
+    bool reopen(waiter& w) noexcept;
 
     bool has_waiters() const noexcept { return waiting_ != 0; }
 
@@ -149,18 +168,20 @@ private:
     // have got so far: then it is the drain that gives it up.
     void send_home() noexcept
     {
-        if (home_work_.index() != 0 && !has_waiters() && !delivery_.is_queued())
+        if (holds_idle_work() && !delivery_.is_queued()) [[unlikely]]
             return send_last();
         const bool claimed = delivery_.claim();
         mutex_.unlock();
         if (claimed)
             delivery_.post();
     }
-    void send_last() noexcept;
-    void send_elsewhere(ready_list& ready) noexcept;
+    TURNSTILE_COLD void send_last() noexcept;
+    TURNSTILE_COLD void send_elsewhere(waiter& w) noexcept;
+    TURNSTILE_COLD void send_elsewhere(ready_list& ready) noexcept;
+    bool holds_idle_work() const noexcept { return home_work_.index() != 0 && !has_waiters(); }
     work_guard take_idle_work() noexcept
     {
-        return has_waiters() ? work_guard() : std::exchange(home_work_, work_guard());
+        return holds_idle_work() ? std::exchange(home_work_, work_guard()) : work_guard();
     }
 
     mutex_type mutex_;
