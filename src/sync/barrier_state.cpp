@@ -1,9 +1,14 @@
 #include <turnstile/sync/detail/barrier_state.hpp>
 
+#include <tuple>
+
 namespace turnstile::detail {
+namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
 constexpr auto release = std::memory_order_release;
+
+} // namespace
 
 template <class Threading>
 std::exception_ptr barrier_state<Threading>::failure() noexcept
