@@ -14,7 +14,8 @@
 //                                 nothing to do by default
 //   object, destroy()             the object, from subject_base
 //
-// and says by these how it differs from a semaphore; subject_base has the values in brackets:
+// and says by these how it differs from a semaphore; the values in brackets are those of
+// subject_traits, the base of subject_base:
 //   is_broadcast [false]     a grant lets everybody go who waits
 //   is_spent [false]         a broadcast is over with that; otherwise it stays granted
 //   keeps_grants [true]      a grant while nobody waits is stored; not so with a notification
@@ -33,8 +34,9 @@
 //   queue                                      as it is; pop: grant() pushes, push: grant() pops
 //   watch                                      is_broadcast, is_spent
 //   oneshot                                    max_waiters = 1, is_reusable = false
-//   rate_limiter                               grant() moves the clock; no sweep, as timers
-//                                              need an io_context
+//   rate_limiter                               grant() moves the clock; exempt_from the sweep
+//                                              if it needs a real timer: those need an
+//                                              io_context
 #pragma once
 
 #include "contract/subject.hpp"
@@ -55,11 +57,8 @@ namespace contract {
 using turnstile::strand_confined;
 using turnstile::thread_safe;
 
-template <class Object>
-struct subject_base {
-    using object_type = Object;
-    using threading = typename Object::threading_policy;
-    static constexpr bool is_confined = threading::is_confined;
+// What holds unless a subject says otherwise.
+struct subject_traits {
     static constexpr bool is_broadcast = false;
     static constexpr bool is_spent = false;
     static constexpr bool keeps_grants = true;
@@ -70,13 +69,21 @@ struct subject_base {
     static constexpr bool rebinds_executor = true;
     static constexpr std::array<std::string_view, 0> exempt_from{};
 
+    void after_error(error_code) {}
+};
+
+template <class Object>
+struct subject_base : subject_traits {
+    using object_type = Object;
+    using threading = typename Object::threading_policy;
+    static constexpr bool is_confined = threading::is_confined;
+
     template <class... Args>
     explicit subject_base(const asio::any_io_executor& executor, Args... args)
         : object(std::make_unique<Object>(executor, args...))
     {
     }
 
-    void after_error(error_code) {}
     void destroy() { object.reset(); }
 
     std::unique_ptr<Object> object;

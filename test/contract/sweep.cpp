@@ -111,7 +111,7 @@ private:
         // No more than can be stored may be out at a time: try again after the others, unless
         // nobody is left to use it.
         if (kind_.keeps_grants && !kind_.is_broadcast && grants_ - successes() == kind_.capacity) {
-            if (done() != ops_.size())
+            if (done() != ops_.size() && ++retries_ != 10'000) // a grant that is lost ends it
                 asio::post(chaos_.get_executor(), [this] { grant_one(); });
             return;
         }
@@ -132,6 +132,7 @@ private:
     subject_ptr subject_;
     std::size_t chosen_;
     std::size_t grants_ = 0;
+    int retries_ = 0;
     std::size_t received_ = 0; // grants that somebody waited for
     bool cancelled_ = false;
 };
