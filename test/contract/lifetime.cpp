@@ -105,7 +105,7 @@ CONTRACT_WHERE(a_handlers_context_may_go_with_a_grant_on_its_way,
     s->grant();
     elsewhere.reset();
     BOOST_TEST(lost.dropped());
-    kit::run(home);
+    kit::poll_leaves_work(home);
     BOOST_TEST(next.succeeded(), "the grant went down with the context");
 }
 
