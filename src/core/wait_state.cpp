@@ -7,6 +7,7 @@ void wait_state<Threading>::start(waiter& w) noexcept
 {
     mutex_.lock();
     ++waiting_;
+    ready_list decided = ready();
     if (w.undecided()) {
         if (shut_down_) [[unlikely]] {
             --waiting_;
@@ -14,14 +15,12 @@ void wait_state<Threading>::start(waiter& w) noexcept
             w.destroy();
             return;
         }
-        if (!admit(w)) {
+        if (!admit(w, decided)) {
             if (home_work_.index() == 0)
                 home_work_ = home_.track();
-            mutex_.unlock(); // from here on w may be gone at any moment
-            return;
+            return commit(decided); // from here on w may be gone at any moment
         }
     }
-    ready_list decided = ready();
     decided.push_back(w);
     commit(decided);
 }

@@ -22,12 +22,15 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, T> {
     using executor_type = Executor;
     using value_type = T;
 
-    static T&& success(T&& value) noexcept { return std::move(value); }
+    static decltype(auto) success(typename parcel<T>::type&& value)
+    {
+        return parcel<T>::open(std::move(value));
+    }
     static T result(outcome<T>&& o)
     {
         if (o.error)
             throw system_error(o.error);
-        return std::move(o.value);
+        return parcel<T>::open(std::move(o.value));
     }
 };
 
@@ -51,8 +54,14 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, T> {
     using executor_type = Executor;
     using value_type = std::tuple<error_code, T>;
 
-    static value_type success(T&& value) noexcept { return {error_code(), std::move(value)}; }
-    static value_type result(outcome<T>&& o) noexcept { return {o.error, std::move(o.value)}; }
+    static value_type success(typename parcel<T>::type&& value)
+    {
+        return {error_code(), parcel<T>::open(std::move(value))};
+    }
+    static value_type result(outcome<T>&& o)
+    {
+        return {o.error, parcel<T>::open(std::move(o.value))};
+    }
 };
 
 template <class Executor>

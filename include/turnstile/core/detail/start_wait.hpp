@@ -2,7 +2,7 @@
 
 // The one initiation, through which every async_ function of the library goes.
 //
-// A primitive describes a wait with an Ask, a small copyable object:
+// A primitive describes a wait with an Ask, a small movable object:
 //   executor_type, threading, result_type   the object's executor and policy; the value
 //   waiter_type                             waiter, or a struct derived from it (the need)
 //   refundable                              whether dropping the result gives back what it took
@@ -12,6 +12,9 @@
 //   void prepare(waiter_type&)              writes the need into the queued node
 //   result_type take_now()                  the result after a granted try_now()
 //   result_type take(waiter_type&)          the result of a granted waiter
+//   needs_waiter                            optional, true: what try_now() does cannot be undone;
+//                                           what can be cancelled is left to admit()
+// The results are made as they travel, see parcel in outcome.hpp.
 
 #include <turnstile/core/config.hpp>
 #include <turnstile/core/detail/buffer_allocator.hpp>
@@ -70,7 +73,7 @@ struct handler_memory {
         if constexpr (std::is_void_v<T>)
             std::forward<Handler>(handler)(result.error);
         else
-            std::forward<Handler>(handler)(result.error, std::move(result.value));
+            std::forward<Handler>(handler)(result.error, parcel<T>::open(std::move(result.value)));
     }
 };
 
@@ -90,6 +93,18 @@ void complete_immediately(Ask& ask, verdict now, Handler&& handler, const Memory
                    });
 }
 #endif
+
+// The first look at an operation that is not a coroutine's short cut.
+template <class Ask, class Handler>
+verdict first_look(Ask& ask, [[maybe_unused]] const Handler& handler)
+{
+    if constexpr (requires { Ask::needs_waiter; }) {
+        constexpr bool immediate = has_own_immediate_executor<Handler, typename Ask::executor_type>;
+        if (!immediate || asio::get_associated_cancellation_slot(handler).is_connected())
+            return verdict::wait();
+    }
+    return ask.try_now();
+}
 
 // Makes an operation of what the first look has said, and hands it over.
 template <class Ask, class Handler, class Memory>
@@ -134,7 +149,8 @@ public:
     template <class Handler>
     void operator()(Handler&& handler)
     {
-        start_operation(ask_, ask_.try_now(), std::forward<Handler>(handler), handler_memory());
+        const verdict now = first_look(ask_, handler);
+        start_operation(ask_, now, std::forward<Handler>(handler), handler_memory());
     }
 
 private:
@@ -194,8 +210,8 @@ class operation_frame {
         template <class Handler>
         void operator()(Handler&& handler) const
         {
-            start_operation(self->ask_, self->looked_ ? verdict::wait() : self->ask_.try_now(),
-                            std::forward<Handler>(handler), memory(*self));
+            const verdict now = self->looked_ ? verdict::wait() : first_look(self->ask_, handler);
+            start_operation(self->ask_, now, std::forward<Handler>(handler), memory(*self));
         }
     };
 

@@ -85,6 +85,8 @@ protected:
     // Either decides w's fate and returns true, or links w into a queue: `queue_`, or one of
     // the primitive's own.
     virtual bool admit(waiter& w) noexcept = 0;
+    // The same where a newcomer may let others go.
+    virtual bool admit(waiter& w, ready_list&) noexcept { return admit(w); }
     // Takes w out of the queue it is in. Lists need not say so, since w unlinks itself.
     virtual void remove(waiter& w) noexcept { w.waiter_hook::unlink(); }
     // A waiter left its queue unserved: grants those who may go now.
