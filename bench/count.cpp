@@ -1,5 +1,7 @@
 // Runs one workload so many times on one thread, for valgrind to count the instructions:
 // count <workload> <n>. See bench/instructions.
+#include "support/barriers.hpp"
+#include "support/counters.hpp"
 #include "support/meter.hpp"
 #include "support/workloads.hpp"
 
@@ -38,6 +40,19 @@ bool cancel_some(std::int64_t n)
                          {.waiters = 100, .batch = 50, .rounds = static_cast<int>(n / 50) - 1});
 }
 
+template <class Barrier>
+bool meet_100(std::int64_t n)
+{
+    return meet<Barrier>(unmeasured, 100, n / 100);
+}
+
+template <class Counter>
+bool reach_one_of_1000(std::int64_t n)
+{
+    return reach<Counter>(unmeasured,
+                          {.waiters = 1000, .batch = 50, .rounds = static_cast<int>(n / 50) - 1});
+}
+
 bool nested_call(std::int64_t n) { return loop(unmeasured, n, &empty_coroutine); }
 
 bool post(std::int64_t n)
@@ -65,6 +80,10 @@ constexpr workload workloads[] = {
     {"timer_event", &wake<timer_event>},
     {"cancel", &cancel_some<turnstile_event<turnstile::event>>},
     {"channel_cancel", &cancel_some<channel_event<channel>>},
+    {"barrier", &meet_100<turnstile_barrier<turnstile::barrier>>},
+    {"barrier_local", &meet_100<turnstile_barrier<turnstile::local::barrier>>},
+    {"timer_barrier", &meet_100<timer_barrier>},
+    {"counter", &reach_one_of_1000<turnstile_counter<turnstile::counter>>},
     {"nested_call", &nested_call},
     {"post", &post},
 };

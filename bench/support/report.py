@@ -27,6 +27,12 @@ ROWS = [
     ("semaphore_2_threads", "W4 the same on 2 threads", None),
     ("broadcast_1000", "W5 event wakes 1,000, each", None),
     ("broadcast_100000", "W5 event wakes 100,000, each", None),
+    ("barrier", "W7 barrier of 100, each arrival", None),
+    ("barrier_2_threads", "W7 the same on 2 threads", None),
+    ("latch", "latch, each of 100 arrivals", None),
+    ("counter_1", "counter, a change reaches the only waiter", None),
+    ("counter_1000", "counter, a change reaches one of 1,000", None),
+    ("counter_100000", "counter, a change reaches one of 100,000", None),
     ("cancel_1", "W8 cancel the only waiter", None),
     ("cancel_1000", "W8 cancel one of 1,000", None),
     ("cancel_100000", "W8 cancel one of 100,000", None),
@@ -188,6 +194,10 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("broadcast_100000", "channel", 2.5),
     *((workload, "timer", 1.0)
       for workload in ("mutex", "semaphore", "broadcast_1000", "broadcast_100000")),
+    ("barrier", "timer", 1.5),
+    ("barrier_2_threads", "timer", 1.5),
+    ("counter_1000", "timer", 10.0),
+    ("counter_100000", "timer", 1000.0),
     *((f"cancel_{n}", competitor, 1.0)
       for n in (1, 1000, 100_000) for competitor in ("channel", "timer")),
 ]
@@ -209,6 +219,10 @@ def misses(results):
         if one and many and many > 1.5 * one:
             yield (f"W8 cancel, {COLUMNS[ours]}: among 100,000 it takes {many / one:.2f} times "
                    "as long as alone, at most 1.5 is wanted")
+        one, many = (results.value(f"counter_{n}", ours) for n in (1, 100_000))
+        if one and many and many > 2 * one:
+            yield (f"counter, {COLUMNS[ours]}: with 100,000 waiting a change takes "
+                   f"{many / one:.2f} times as long as with one, at most 2 is wanted")
         for workload, label, _ in ROWS:
             count = results.allocs(workload, ours)
             if workload in YIELD_ALLOCATES or count is None:

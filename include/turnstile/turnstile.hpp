@@ -7,7 +7,10 @@
 #include <turnstile/core/format.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/sync/auto_reset_event.hpp>
+#include <turnstile/sync/barrier.hpp>
+#include <turnstile/sync/counter.hpp>
 #include <turnstile/sync/event.hpp>
+#include <turnstile/sync/latch.hpp>
 #include <turnstile/sync/mutex.hpp>
 #include <turnstile/sync/semaphore.hpp>
 #include <turnstile/version.hpp>

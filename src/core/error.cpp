@@ -38,6 +38,10 @@ public:
             return "the circuit breaker is open";
         case errc::retries_exhausted:
             return "every attempt failed";
+        case errc::over_count:
+            return "the count would rise above its upper bound";
+        case errc::predicate_failed:
+            return "the predicate threw an exception";
         }
         return "unknown turnstile error " + std::to_string(value);
     }
@@ -55,9 +59,11 @@ public:
             return conditions::make_error_condition(conditions::operation_not_permitted);
         case errc::over_release:
         case errc::negative_count:
+        case errc::over_count:
             return conditions::make_error_condition(conditions::result_out_of_range);
         case errc::too_large:
         case errc::invalid_argument:
+        case errc::predicate_failed:
             return conditions::make_error_condition(conditions::invalid_argument);
         case errc::rejected:
         case errc::rate_limited:

@@ -23,6 +23,8 @@ enum class errc {
     rate_limited,      ///< The rate limit leaves no room for this operation now.
     circuit_open,      ///< The circuit breaker is open.
     retries_exhausted, ///< Every attempt allowed has failed.
+    over_count,        ///< The count would rise above its upper bound; it was left as it was.
+    predicate_failed,  ///< The predicate that was waited for threw an exception.
 };
 
 /// The category of `errc`, named "turnstile".
