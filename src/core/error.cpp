@@ -38,6 +38,8 @@ public:
             return "the circuit breaker is open";
         case errc::retries_exhausted:
             return "every attempt failed";
+        case errc::sender_gone:
+            return "the sender is gone, and has sent nothing";
         }
         return "unknown turnstile error " + std::to_string(value);
     }
@@ -66,6 +68,8 @@ public:
             return conditions::make_error_condition(conditions::connection_refused);
         case errc::retries_exhausted:
             return conditions::make_error_condition(conditions::io_error);
+        case errc::sender_gone:
+            return conditions::make_error_condition(conditions::broken_pipe);
         }
         return {value, *this};
     }

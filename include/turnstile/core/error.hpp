@@ -23,6 +23,7 @@ enum class errc {
     rate_limited,      ///< The rate limit leaves no room for this operation now.
     circuit_open,      ///< The circuit breaker is open.
     retries_exhausted, ///< Every attempt allowed has failed.
+    sender_gone,       ///< The sending end is gone, and has sent nothing.
 };
 
 /// The category of `errc`, named "turnstile".
