@@ -306,6 +306,9 @@ public:
     {
     }
 
+    /// The executor given at construction.
+    executor_type get_executor() const noexcept { return sender.get_executor(); }
+
     sender_type sender;
     receiver_type receiver;
 
