@@ -50,6 +50,12 @@ BOOST_AUTO_TEST_CASE(copies_share_the_value_and_the_last_frees_it)
     BOOST_TEST(life.expired());
 }
 
+BOOST_AUTO_TEST_CASE(can_be_made_without_a_channel)
+{
+    const auto made = turnstile::shared_value<std::string>::make(3U, 'a');
+    BOOST_TEST(*made == "aaa");
+}
+
 struct alignas(64) wide {
     char bytes[64];
 };

@@ -119,6 +119,20 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_last_value_before_close_is_not_missed, P, kit:
     BOOST_TEST((never.error() == errc::closed));
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_earlier_value_is_put_back_without_a_copy, P, kit::policies)
+{
+    asio::io_context io;
+    watch_of<P, std::string> w(io, "good");
+    const auto good = w.get();
+    w.set("bad");
+    BOOST_TEST(w.set(good) == 3U);
+    BOOST_TEST(w.get().get() == good.get());
+    error_code ec;
+    w.set(turnstile::shared_value<std::string, P>(), ec);
+    BOOST_TEST((ec == errc::invalid_argument));
+    BOOST_TEST(w.version() == 3U);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(an_update_changes_a_copy, P, kit::policies)
 {
     asio::io_context io;

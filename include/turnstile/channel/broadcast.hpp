@@ -169,6 +169,7 @@ template <class T, class Executor = asio::any_io_executor, class Threading = thr
 class basic_broadcast : detail::channel_end<Executor, detail::broadcast_state<Threading>> {
     using state_type = detail::broadcast_state<Threading>;
     using base = detail::channel_end<Executor, state_type>;
+    using value_share = shared_value<T, Threading>;
 
 public:
     using value_type = T;
@@ -208,29 +209,41 @@ public:
     /// Sends a value to all receivers there are, and returns their number; never waits, and no
     /// handler runs inside this call. If making the value throws, nothing was sent.
     /// Errors: `errc::closed`. Thread safety: as the policy says.
-    template <class U = T>
-        requires std::constructible_from<T, U> std::size_t send(U&& value, error_code& ec)
-        {
-            std::size_t reached = 0;
-            bool sent = false;
-            if (!is_closed()) {
-                // The value that is displaced goes, too, where it may do as it likes: here.
-                auto node = detail::make_node<T, Threading>(std::forward<U>(value));
-                sent = this->state().send(node, reached);
-            }
-            ec = sent ? error_code() : make_error_code(errc::closed);
-            return reached;
+    template <detail::makes_value<T, Threading> U = T>
+    std::size_t send(U&& value, error_code& ec)
+    {
+        if (is_closed()) {
+            ec = errc::closed;
+            return 0;
         }
+        return send(value_share::make(std::forward<U>(value)), ec);
+    }
 
-    /// The same, throwing `system_error`.
+    /// The same with a value that is made already, such as one that was received: it is not
+    /// copied, and nothing can fail. Errors: also `errc::invalid_argument` if it is empty.
+    std::size_t send(value_share value, error_code& ec) noexcept
+    {
+        std::size_t reached = 0;
+        // What it displaces is then in its place, and goes without the lock.
+        if (!value)
+            ec = errc::invalid_argument;
+        else if (!this->state().send(value.node_, reached))
+            ec = errc::closed;
+        else
+            ec = {};
+        return reached;
+    }
+
+    /// Both of them, throwing `system_error`.
     template <class U = T>
-        requires std::constructible_from<T, U> std::size_t send(U&& value)
-        {
-            error_code ec;
-            const std::size_t reached = send(std::forward<U>(value), ec);
-            detail::throw_if(ec, "broadcast::send");
-            return reached;
-        }
+        requires(detail::makes_value<U, T, Threading> || std::convertible_to<U, value_share>)
+    std::size_t send(U&& value)
+    {
+        error_code ec;
+        const std::size_t reached = send(std::forward<U>(value), ec);
+        detail::throw_if(ec, "broadcast::send");
+        return reached;
+    }
 
     /// Ends the stream: receivers get what is left for them, then `errc::closed`. Thread
     /// safety: as the policy says.

@@ -4,9 +4,16 @@
 #include <turnstile/channel/detail/value_node.hpp>
 #include <turnstile/core/threading.hpp>
 
+#include <concepts>
+#include <type_traits>
 #include <utility>
 
 namespace turnstile {
+
+template <class T, class Executor, class Threading>
+class basic_broadcast;
+template <class T, class Executor, class Threading>
+class basic_watch;
 
 /// A share in a value that nobody changes any more: what `broadcast` and `watch` deliver
 /// instead of a copy for each receiver. The value lives as long as somebody has a share in
@@ -22,6 +29,13 @@ public:
 
     /// Empty.
     shared_value() noexcept = default;
+
+    /// A value of its own, made from `args`, to be sent later without fail.
+    template <class... Args>
+    [[nodiscard]] static shared_value make(Args&&... args)
+    {
+        return shared_value(detail::make_node<T, Threading>(std::forward<Args>(args)...));
+    }
 
     /// Whether there is a value.
     explicit operator bool() const noexcept { return node_ != nullptr; }
@@ -40,7 +54,20 @@ protected:
     explicit shared_value(detail::node_ptr<Threading> node) noexcept : node_(std::move(node)) {}
 
 private:
+    template <class, class, class>
+    friend class basic_broadcast;
+    template <class, class, class>
+    friend class basic_watch;
+
     detail::node_ptr<Threading> node_;
 };
 
+namespace detail {
+
+// What a value can be made from, other than one that is made already.
+template <class U, class T, class Threading>
+concept makes_value = std::constructible_from<T, U> &&
+    !std::derived_from<std::remove_cvref_t<U>, shared_value<T, Threading>>;
+
+} // namespace detail
 } // namespace turnstile

@@ -46,6 +46,7 @@ template <class T, class Executor = asio::any_io_executor, class Threading = thr
 class basic_watch : public detail::io_object<Executor, Threading, detail::watch_state<Threading>> {
     using state_type = detail::watch_state<Threading>;
     using base = detail::io_object<Executor, Threading, state_type>;
+    using value_share = shared_value<T, Threading>;
 
 public:
     using value_type = T;
@@ -125,50 +126,63 @@ public:
     /// Replaces the value, and lets all who wait go; returns the new version. No handler runs
     /// inside this call. If making the value throws, nothing changes.
     /// Errors: `errc::closed`. Thread safety: as the policy says.
-    template <class U = T>
-        requires std::constructible_from<T, U> std::uint64_t set(U&& value, error_code& ec)
-        {
-            // The value that is replaced goes, too, where it may do as it likes: here.
-            auto node = detail::make_node<T, Threading>(std::forward<U>(value));
-            return checked(this->state().store(node), ec);
-        }
+    template <detail::makes_value<T, Threading> U = T>
+    std::uint64_t set(U&& value, error_code& ec)
+    {
+        return set(value_share::make(std::forward<U>(value)), ec);
+    }
 
-    /// The same, throwing `system_error`.
-    template <class U = T>
-        requires std::constructible_from<T, U> std::uint64_t set(U&& value)
-        {
-            error_code ec;
-            const std::uint64_t version = set(std::forward<U>(value), ec);
-            detail::throw_if(ec, "watch::set");
-            return version;
+    /// The same with a value that is made already, such as an earlier snapshot: it is not
+    /// copied, and nothing can fail. Errors: also `errc::invalid_argument` if it is empty.
+    std::uint64_t set(value_share value, error_code& ec) noexcept
+    {
+        if (!value) {
+            ec = errc::invalid_argument;
+            return 0;
         }
+        // What it replaces is then in its place, and goes without the lock.
+        return checked(this->state().store(value.node_), ec);
+    }
+
+    /// Both of them, throwing `system_error`.
+    template <class U = T>
+        requires(detail::makes_value<U, T, Threading> || std::convertible_to<U, value_share>)
+    std::uint64_t set(U&& value)
+    {
+        error_code ec;
+        const std::uint64_t version = set(std::forward<U>(value), ec);
+        detail::throw_if(ec, "watch::set");
+        return version;
+    }
 
     /// Changes the value: `change(T&)` is called with a copy of it, which then takes its
     /// place. If somebody else was faster, once more, with a copy of the newer value; so no
     /// change is lost. If `change` or the copy throws, nothing changes.
     /// Errors: `errc::closed`. Thread safety: as the policy says.
     template <std::invocable<T&> Change>
-        requires std::copy_constructible<T> std::uint64_t update(Change change, error_code& ec)
-        {
-            for (;;) {
-                const snapshot_type now = get();
-                auto node = detail::make_node<T, Threading>(*now);
-                change(static_cast<detail::value_node<T, Threading>&>(*node).value);
-                const std::uint64_t version = this->state().store_if(now.version(), node);
-                if (version != 0 || is_closed())
-                    return checked(version, ec);
-            }
+        requires(std::copy_constructible<T>)
+    std::uint64_t update(Change change, error_code& ec)
+    {
+        for (;;) {
+            const snapshot_type now = get();
+            auto node = detail::make_node<T, Threading>(*now);
+            change(static_cast<detail::value_node<T, Threading>&>(*node).value);
+            const std::uint64_t version = this->state().store_if(now.version(), node);
+            if (version != 0 || is_closed())
+                return checked(version, ec);
         }
+    }
 
     /// The same, throwing `system_error`.
     template <std::invocable<T&> Change>
-        requires std::copy_constructible<T> std::uint64_t update(Change change)
-        {
-            error_code ec;
-            const std::uint64_t version = update(std::move(change), ec);
-            detail::throw_if(ec, "watch::update");
-            return version;
-        }
+        requires(std::copy_constructible<T>)
+    std::uint64_t update(Change change)
+    {
+        error_code ec;
+        const std::uint64_t version = update(std::move(change), ec);
+        detail::throw_if(ec, "watch::update");
+        return version;
+    }
 
     /// Ends the changes: readers still get the last value, then `errc::closed`. Thread safety:
     /// as the policy says.

@@ -16,7 +16,7 @@ struct watch_subject : subject_base<turnstile::basic_watch<int, asio::any_io_exe
     explicit watch_subject(const asio::any_io_executor& executor) : base(executor, 0) {}
 
     bool try_op() { return available() != 0; }
-    void grant() { this->object->set(1); }
+    void grant() { this->object->set(one); } // never throws
     std::size_t available() const { return *this->object->get() == 1 ? 1 : 0; }
     template <class Snapshot>
     void consume(Snapshot snapshot)
@@ -25,6 +25,8 @@ struct watch_subject : subject_base<turnstile::basic_watch<int, asio::any_io_exe
         BOOST_TEST(*snapshot == 1);
         BOOST_TEST(snapshot.version() > 1U);
     }
+
+    turnstile::shared_value<int, Threading> one = decltype(one)::make(1);
 };
 
 template <class Threading>
