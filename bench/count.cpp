@@ -1,5 +1,6 @@
 // Runs one workload so many times on one thread, for valgrind to count the instructions:
 // count <workload> <n>. See bench/instructions.
+#include "support/fanout_workloads.hpp"
 #include "support/meter.hpp"
 #include "support/workloads.hpp"
 
@@ -38,6 +39,18 @@ bool cancel_some(std::int64_t n)
                          {.waiters = 100, .batch = 50, .rounds = static_cast<int>(n / 50) - 1});
 }
 
+template <class Fanout>
+bool fan_out_to_100(std::int64_t n)
+{
+    return fan_out<Fanout>(unmeasured, 100, static_cast<int>(n / 100));
+}
+
+template <class Once>
+bool once(std::int64_t n)
+{
+    return hand_over_once<Once>(unmeasured, static_cast<int>(n));
+}
+
 bool nested_call(std::int64_t n) { return loop(unmeasured, n, &empty_coroutine); }
 
 bool post(std::int64_t n)
@@ -65,6 +78,14 @@ constexpr workload workloads[] = {
     {"timer_event", &wake<timer_event>},
     {"cancel", &cancel_some<turnstile_event<turnstile::event>>},
     {"channel_cancel", &cancel_some<channel_event<channel>>},
+    {"fanout", &fan_out_to_100<turnstile_broadcast<turnstile::broadcast<int>>>},
+    {"fanout_local", &fan_out_to_100<turnstile_broadcast<turnstile::local::broadcast<int>>>},
+    {"channel_fanout", &fan_out_to_100<channel_for_each<int_channel>>},
+    {"watch", &fan_out_to_100<turnstile_watch<turnstile::watch<int>>>},
+    {"watch_local", &fan_out_to_100<turnstile_watch<turnstile::local::watch<int>>>},
+    {"timer_watch", &fan_out_to_100<timer_watch>},
+    {"oneshot", &once<turnstile_once<turnstile::oneshot<int>>>},
+    {"channel_oneshot", &once<channel_once<int_channel>>},
     {"nested_call", &nested_call},
     {"post", &post},
 };

@@ -28,7 +28,7 @@ asio::awaitable<void> follow(turnstile::watch<config>& settings)
         auto [ec, next] = co_await settings.async_wait_changed(now.version(),
                                                                asio::as_tuple(asio::use_awaitable));
         if (ec == turnstile::errc::closed)
-            break; // version was the last
+            break; // this was the last
         now = next;
     }
     fmt::print("no more changes\n");

@@ -32,8 +32,8 @@ bool fan_out(Meter& meter, std::size_t receivers, int values)
     context.poll();
     // On the context, where it has the context's cache of memory; each after all have run.
     const auto send = [&]() -> asio::awaitable<void> {
-        for (int n = 0; n != values; ++n) {
-            if (n == warm)
+        for (int n = 1; n <= values; ++n) {
+            if (n == warm + 1)
                 meter.begin();
             const std::int64_t wanted = sum + n * static_cast<std::int64_t>(receivers);
             fanout.send(n);
@@ -47,7 +47,7 @@ bool fan_out(Meter& meter, std::size_t receivers, int values)
     context.restart();
     context.run();
     const auto n = static_cast<std::int64_t>(values);
-    return sum == static_cast<std::int64_t>(receivers) * n * (n - 1) / 2;
+    return sum == static_cast<std::int64_t>(receivers) * n * (n + 1) / 2;
 }
 
 // Makes a channel, waits for its one value, which another coroutine sends, and drops it.

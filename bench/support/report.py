@@ -27,6 +27,9 @@ ROWS = [
     ("semaphore_2_threads", "W4 the same on 2 threads", None),
     ("broadcast_1000", "W5 event wakes 1,000, each", None),
     ("broadcast_100000", "W5 event wakes 100,000, each", None),
+    ("fanout_100", "broadcast to 100 receivers, each", None),
+    ("watch_100", "watch, 100 readers, each", None),
+    ("oneshot", "oneshot, made, awaited and dropped", None),
     ("cancel_1", "W8 cancel the only waiter", None),
     ("cancel_1000", "W8 cancel one of 1,000", None),
     ("cancel_100000", "W8 cancel one of 100,000", None),
@@ -186,6 +189,10 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("semaphore_2_threads", "concurrent_channel", 1.0),
     ("broadcast_1000", "channel", 2.5),
     ("broadcast_100000", "channel", 2.5),
+    ("fanout_100", "channel", 1.5),
+    ("watch_100", "channel", 1.5),
+    ("watch_100", "timer", 1.0),
+    ("oneshot", "channel", 1.0),
     *((workload, "timer", 1.0)
       for workload in ("mutex", "semaphore", "broadcast_1000", "broadcast_100000")),
     *((f"cancel_{n}", competitor, 1.0)
@@ -195,6 +202,7 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
 
 # Ten coroutines yield at the same time, and Asio keeps the memory of two such posts.
 YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads")
+YIELD_ALLOCATES += ("oneshot",)  # made anew each time
 
 
 def misses(results):
