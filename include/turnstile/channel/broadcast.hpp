@@ -37,7 +37,8 @@ private:
 
 /// One who listens to a broadcast: made by `subscribe`, gone with its destructor.
 ///
-/// Movable, also while a receive is pending. It may outlive the broadcast.
+/// Movable, also while a receive is pending, but not between making a lazy one (`deferred`, an
+/// `awaitable`) and starting it. It may outlive the broadcast.
 /// Destruction: every pending receive completes with `operation_aborted`.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
 class [[nodiscard]] basic_broadcast_receiver

@@ -59,8 +59,10 @@ struct oneshot_ask {
 /// The end that sends: one value, or one error. If it goes without having sent anything, the
 /// receiver is told so.
 ///
-/// Movable, also while a wait is pending. Destruction: every pending wait of its own completes
-/// with `operation_aborted`; what was sent stays sent.
+/// Movable, also while a wait is pending, but not between making a lazy wait (`deferred`, an
+/// `awaitable`) and starting it.
+/// Destruction: every pending wait of its own completes with `operation_aborted`; what was
+/// sent stays sent.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
 class [[nodiscard]] basic_oneshot_sender : public detail::oneshot_end<T, Executor, Threading> {
     using base = detail::oneshot_end<T, Executor, Threading>;
@@ -170,8 +172,10 @@ private:
 
 /// The end that receives.
 ///
-/// Movable, also while a receive is pending. Destruction: every pending receive completes with
-/// `operation_aborted`; a value that was not received is dropped.
+/// Movable, also while a receive is pending, but not between making a lazy one (`deferred`, an
+/// `awaitable`) and starting it.
+/// Destruction: every pending receive completes with `operation_aborted`; a value that was not
+/// received is dropped.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
 class [[nodiscard]] basic_oneshot_receiver : public detail::oneshot_end<T, Executor, Threading> {
     using base = detail::oneshot_end<T, Executor, Threading>;
@@ -272,14 +276,14 @@ private:
 /// A channel for one value, in two ends, which may go their own ways and be destroyed in any
 /// order: `auto [sender, receiver] = turnstile::oneshot<int>(executor);`
 ///
-/// T is void, or can be made without arguments, and moved without throwing.
+/// T is void, or a type that can be made without arguments, and moved, without throwing.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_oneshot {
-    static_assert(std::is_void_v<T> ||
-                      (std::default_initializable<T> && std::is_nothrow_move_constructible_v<T> &&
-                       std::is_nothrow_move_assignable_v<T>),
-                  "what a oneshot hands over has a default constructor, and moves without "
-                  "throwing; a std::unique_ptr to anything does");
+    static_assert(std::is_void_v<T> || (std::is_nothrow_default_constructible_v<T> &&
+                                        std::is_nothrow_move_constructible_v<T> &&
+                                        std::is_nothrow_move_assignable_v<T>),
+                  "what a oneshot hands over is made without arguments, and moved, without "
+                  "throwing; a std::unique_ptr to anything is");
     using block = detail::oneshot_block<T, Threading>;
 
 public:

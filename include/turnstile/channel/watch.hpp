@@ -107,7 +107,8 @@ public:
     /// Signature: `void(error_code, snapshot_type)`: the value that satisfied it.
     /// Errors: `errc::closed` if the watch is closed, and its last value does not satisfy it;
     /// `operation_aborted` if cancelled, or the watch was destroyed.
-    /// Executor: the handler's associated executor, by default the watch's own.
+    /// Executor: the handler's associated executor, by default the watch's own. That of a
+    /// `strand_confined` watch must be on its strand, since it goes on waiting from there.
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
     /// Fairness: all are woken by each change. Thread safety: as the policy says.
