@@ -16,6 +16,27 @@
 #include <utility>
 
 namespace turnstile {
+namespace detail {
+
+struct broadcast_sender_role {
+    template <class State>
+    void leave(State& state) const noexcept
+    {
+        state.abandon_stream();
+    }
+};
+
+struct broadcast_receiver_role {
+    broadcast_seat* seat;
+
+    template <class State>
+    void leave(State& state) const noexcept
+    {
+        state.leave(seat);
+    }
+};
+
+} // namespace detail
 
 /// A value that was received, shared with all other receivers, and what was missed before it.
 template <class T, class Threading = thread_safe>
@@ -42,9 +63,10 @@ private:
 /// Destruction: every pending receive completes with `operation_aborted`.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
 class [[nodiscard]] basic_broadcast_receiver
-    : public detail::channel_end<Executor, detail::broadcast_state<Threading>> {
+    : public detail::channel_end<Executor, detail::broadcast_state<Threading>,
+                                 detail::broadcast_receiver_role> {
     using state_type = detail::broadcast_state<Threading>;
-    using base = detail::channel_end<Executor, state_type>;
+    using base = detail::channel_end<Executor, state_type, detail::broadcast_receiver_role>;
 
 public:
     using typename base::executor_type;
@@ -59,25 +81,10 @@ public:
 
     // Made by subscribe().
     basic_broadcast_receiver(const Executor& executor, boost::intrusive_ptr<state_type> state)
-        : base(executor, std::move(state)), seat_(new detail::broadcast_seat)
+        : base(executor, std::move(state), {new detail::broadcast_seat})
     {
-        this->state().join(*seat_);
+        this->state().join(seat());
     }
-    basic_broadcast_receiver(basic_broadcast_receiver&& other) noexcept
-        : base(std::move(other)), seat_(std::exchange(other.seat_, nullptr))
-    {
-    }
-    /// Leaves, as the destructor does, then takes the other's place.
-    basic_broadcast_receiver& operator=(basic_broadcast_receiver&& other) noexcept
-    {
-        if (this != &other) {
-            leave();
-            base::operator=(std::move(other));
-            seat_ = std::exchange(other.seat_, nullptr);
-        }
-        return *this;
-    }
-    ~basic_broadcast_receiver() { leave(); }
 
     /// Receives the next value. If the receiver was too slow, that is the oldest one still in
     /// the ring, and its `missed()` says exactly how many came between.
@@ -96,7 +103,7 @@ public:
     template <class Token = default_token_t<Executor>>
     auto async_receive(Token&& token = Token())
     {
-        return detail::start_wait(ask{&this->state(), seat_, &this->executor()},
+        return detail::start_wait(ask{&this->state(), &seat(), &this->executor()},
                                   std::forward<Token>(token));
     }
 
@@ -105,15 +112,15 @@ public:
     [[nodiscard]] message_type try_receive() noexcept
     {
         typename state_type::received r;
-        if (this->state().reserve(*seat_).is_granted())
-            this->state().take_reserved(*seat_, r);
+        if (this->state().reserve(seat()).is_granted())
+            this->state().take_reserved(seat(), r);
         return message_type(std::move(r));
     }
 
     /// How many values can be received without waiting. Thread safety: as the policy says.
     [[nodiscard]] std::uint64_t available() const noexcept
     {
-        return this->state().available(*seat_);
+        return this->state().available(seat());
     }
 
     /// Whether nothing more will be sent; there may be something left to receive.
@@ -149,13 +156,7 @@ private:
         }
     };
 
-    void leave() noexcept
-    {
-        if (seat_)
-            this->state().leave(std::exchange(seat_, nullptr));
-    }
-
-    detail::broadcast_seat* seat_;
+    detail::broadcast_seat& seat() const noexcept { return *this->role().seat; }
 };
 
 /// Sends each value to all who have subscribed before.
@@ -167,9 +168,10 @@ private:
 /// Destruction: every pending receive completes with `operation_aborted`, later ones with
 /// `errc::closed`. If it was closed before, receivers still get what is left.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
-class basic_broadcast : detail::channel_end<Executor, detail::broadcast_state<Threading>> {
+class basic_broadcast : detail::channel_end<Executor, detail::broadcast_state<Threading>,
+                                            detail::broadcast_sender_role> {
     using state_type = detail::broadcast_state<Threading>;
-    using base = detail::channel_end<Executor, state_type>;
+    using base = detail::channel_end<Executor, state_type, detail::broadcast_sender_role>;
     using value_share = shared_value<T, Threading>;
 
 public:
@@ -200,7 +202,6 @@ public:
 
     basic_broadcast(const basic_broadcast&) = delete;
     basic_broadcast& operator=(const basic_broadcast&) = delete;
-    ~basic_broadcast() { this->state().abandon_stream(); }
 
     using base::get_executor;
 

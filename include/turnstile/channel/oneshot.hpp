@@ -17,8 +17,21 @@
 namespace turnstile {
 namespace detail {
 
-template <class T, class Executor, class Threading>
-using oneshot_end = channel_end<Executor, oneshot_block<T, Threading>>;
+struct oneshot_sender_role {
+    template <class State>
+    void leave(State& state) const noexcept
+    {
+        state.leave_sender();
+    }
+};
+
+struct oneshot_receiver_role {
+    template <class State>
+    void leave(State& state) const noexcept
+    {
+        state.leave_receiver();
+    }
+};
 
 // A wait at one of the two ends.
 template <class T, class Executor, class Threading, bool AtReceiver>
@@ -64,8 +77,11 @@ struct oneshot_ask {
 /// Destruction: every pending wait of its own completes with `operation_aborted`; what was
 /// sent stays sent.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
-class [[nodiscard]] basic_oneshot_sender : public detail::oneshot_end<T, Executor, Threading> {
-    using base = detail::oneshot_end<T, Executor, Threading>;
+class [[nodiscard]] basic_oneshot_sender
+    : public detail::channel_end<Executor, detail::oneshot_block<T, Threading>,
+                                 detail::oneshot_sender_role> {
+    using block = detail::oneshot_block<T, Threading>;
+    using base = detail::channel_end<Executor, block, detail::oneshot_sender_role>;
     using ask = detail::oneshot_ask<T, Executor, Threading, false>;
 
 public:
@@ -73,22 +89,10 @@ public:
     using typename base::executor_type;
 
     // Made by oneshot.
-    basic_oneshot_sender(const Executor& executor,
-                         boost::intrusive_ptr<detail::oneshot_block<T, Threading>> state) noexcept
+    basic_oneshot_sender(const Executor& executor, boost::intrusive_ptr<block> state) noexcept
         : base(executor, std::move(state))
     {
     }
-    basic_oneshot_sender(basic_oneshot_sender&&) noexcept = default;
-    /// Leaves, as the destructor does, then takes the other's place.
-    basic_oneshot_sender& operator=(basic_oneshot_sender&& other) noexcept
-    {
-        if (this != &other) {
-            leave();
-            base::operator=(std::move(other));
-        }
-        return *this;
-    }
-    ~basic_oneshot_sender() { leave(); }
 
     /// Sends the value. No handler runs inside this call. An rvalue has not been moved from if
     /// there is an error; if making the value throws, nothing was sent.
@@ -161,13 +165,6 @@ public:
     {
         return this->state().is_unwanted().is_granted();
     }
-
-private:
-    void leave() noexcept
-    {
-        if (this->has_state())
-            this->state().leave_sender();
-    }
 };
 
 /// The end that receives.
@@ -177,8 +174,11 @@ private:
 /// Destruction: every pending receive completes with `operation_aborted`; a value that was not
 /// received is dropped.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
-class [[nodiscard]] basic_oneshot_receiver : public detail::oneshot_end<T, Executor, Threading> {
-    using base = detail::oneshot_end<T, Executor, Threading>;
+class [[nodiscard]] basic_oneshot_receiver
+    : public detail::channel_end<Executor, detail::oneshot_block<T, Threading>,
+                                 detail::oneshot_receiver_role> {
+    using block = detail::oneshot_block<T, Threading>;
+    using base = detail::channel_end<Executor, block, detail::oneshot_receiver_role>;
     using ask = detail::oneshot_ask<T, Executor, Threading, true>;
 
 public:
@@ -186,22 +186,10 @@ public:
     using typename base::executor_type;
 
     // Made by oneshot.
-    basic_oneshot_receiver(const Executor& executor,
-                           boost::intrusive_ptr<detail::oneshot_block<T, Threading>> state) noexcept
+    basic_oneshot_receiver(const Executor& executor, boost::intrusive_ptr<block> state) noexcept
         : base(executor, std::move(state))
     {
     }
-    basic_oneshot_receiver(basic_oneshot_receiver&&) noexcept = default;
-    /// Leaves, as the destructor does, then takes the other's place.
-    basic_oneshot_receiver& operator=(basic_oneshot_receiver&& other) noexcept
-    {
-        if (this != &other) {
-            leave();
-            base::operator=(std::move(other));
-        }
-        return *this;
-    }
-    ~basic_oneshot_receiver() { leave(); }
 
     /// Receives what is sent.
     ///
@@ -264,13 +252,6 @@ public:
     {
         return static_cast<bool>(this->state().look().error());
     }
-
-private:
-    void leave() noexcept
-    {
-        if (this->has_state())
-            this->state().leave_receiver();
-    }
 };
 
 /// A channel for one value, in two ends, which may go their own ways and be destroyed in any
@@ -310,7 +291,7 @@ public:
     {
     }
 
-    /// The executor given at construction.
+    /// The executor of the ends, as long as the sender is in here.
     executor_type get_executor() const noexcept { return sender.get_executor(); }
 
     sender_type sender;

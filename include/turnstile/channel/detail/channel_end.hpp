@@ -11,9 +11,9 @@
 namespace turnstile::detail {
 
 // One of several ends of a channel, each of which may go first: an executor, and a share in
-// the state. What the going of this end means to the others, the state is told by whoever
-// derives from this. Movable, also while operations are pending: those hold on to the state.
-template <class Executor, class State>
+// the state, which is told when this end goes: by Role::leave(state). Movable, also while
+// operations are pending, since those hold on to the state.
+template <class Executor, class State, class Role>
 class channel_end {
 public:
     /// The executor that completions run on, unless their handler has its own.
@@ -25,17 +25,28 @@ public:
     executor_type get_executor() const noexcept { return executor_; }
 
 protected:
-    channel_end(Executor executor, boost::intrusive_ptr<State> state) noexcept
-        : executor_(std::move(executor)), state_(std::move(state))
+    channel_end(Executor executor, boost::intrusive_ptr<State> state, Role role = Role()) noexcept
+        : executor_(std::move(executor)), state_(std::move(state)), role_(role)
     {
     }
     channel_end(channel_end&&) noexcept = default;
-    channel_end& operator=(channel_end&&) noexcept = default;
-    ~channel_end() = default;
+    // Leaves its place, then takes the other's.
+    channel_end& operator=(channel_end&& other) noexcept
+    {
+        channel_end taken(std::move(other));
+        std::swap(executor_, taken.executor_);
+        state_.swap(taken.state_);
+        std::swap(role_, taken.role_);
+        return *this;
+    }
+    ~channel_end()
+    {
+        if (state_) // it has not been moved from
+            role_.leave(state());
+    }
 
     const Executor& executor() const noexcept { return executor_; }
-    // Whether it has not been moved from.
-    bool has_state() const noexcept { return state_ != nullptr; }
+    const Role& role() const noexcept { return role_; }
     State& state() const noexcept
     {
         BOOST_ASSERT_MSG(state_, "this end of a channel was moved from");
@@ -48,6 +59,7 @@ protected:
 private:
     Executor executor_;
     boost::intrusive_ptr<State> state_;
+    [[no_unique_address]] Role role_;
 };
 
 } // namespace turnstile::detail
