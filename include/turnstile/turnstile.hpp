@@ -1,6 +1,10 @@
 // Everything.
 #pragma once
 
+#include <turnstile/channel/broadcast.hpp>
+#include <turnstile/channel/oneshot.hpp>
+#include <turnstile/channel/shared_value.hpp>
+#include <turnstile/channel/watch.hpp>
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/error.hpp>

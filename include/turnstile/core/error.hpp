@@ -25,6 +25,7 @@ enum class errc {
     retries_exhausted, ///< Every attempt allowed has failed.
     over_count,        ///< The count would rise above its upper bound; it was left as it was.
     predicate_failed,  ///< The predicate that was waited for threw an exception.
+    sender_gone,       ///< The sending end is gone, and has sent nothing.
 };
 
 /// The category of `errc`, named "turnstile".
