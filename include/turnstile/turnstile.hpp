@@ -7,7 +7,10 @@
 #include <turnstile/core/format.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/sync/auto_reset_event.hpp>
+#include <turnstile/sync/condition.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/mutex.hpp>
 #include <turnstile/sync/semaphore.hpp>
+#include <turnstile/sync/shared_mutex.hpp>
+#include <turnstile/sync/upgrade_lock.hpp>
 #include <turnstile/version.hpp>

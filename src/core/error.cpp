@@ -38,6 +38,10 @@ public:
             return "the circuit breaker is open";
         case errc::retries_exhausted:
             return "every attempt failed";
+        case errc::upgrade_conflict:
+            return "another upgrade of the lock is waiting already";
+        case errc::predicate_failed:
+            return "the predicate threw an exception";
         }
         return "unknown turnstile error " + std::to_string(value);
     }
@@ -66,6 +70,10 @@ public:
             return conditions::make_error_condition(conditions::connection_refused);
         case errc::retries_exhausted:
             return conditions::make_error_condition(conditions::io_error);
+        case errc::upgrade_conflict:
+            return conditions::make_error_condition(conditions::resource_deadlock_would_occur);
+        case errc::predicate_failed:
+            return conditions::make_error_condition(conditions::invalid_argument);
         }
         return {value, *this};
     }

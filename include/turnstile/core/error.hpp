@@ -23,6 +23,8 @@ enum class errc {
     rate_limited,      ///< The rate limit leaves no room for this operation now.
     circuit_open,      ///< The circuit breaker is open.
     retries_exhausted, ///< Every attempt allowed has failed.
+    upgrade_conflict,  ///< Another upgrade waits already; both would wait for each other.
+    predicate_failed,  ///< The predicate of a wait threw an exception.
 };
 
 /// The category of `errc`, named "turnstile".
