@@ -126,8 +126,9 @@ public:
                                   std::forward<Token>(token));
     }
 
-    /// The same for a shared lock. Of several readers who try at the same time only the first
-    /// can succeed; the others get `errc::upgrade_conflict`, and keep their shared lock.
+    /// The same for a shared lock, which must not be unlocked meanwhile. Of several readers who
+    /// try at the same time only the first can succeed; the others get
+    /// `errc::upgrade_conflict`, and keep their shared lock.
     template <class Token = default_token_t<Executor>>
     auto async_upgrade(shared_lock_type& lock, Token&& token = Token())
     {

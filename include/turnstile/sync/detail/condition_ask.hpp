@@ -95,16 +95,23 @@ asio::awaitable<void, Executor> wait_and_rethrow(Ask ask)
     throw_if(ec, "condition::async_wait");
 }
 
+template <class Token>
+struct executor_of_coroutine {
+    using type = void;
+};
+template <class Executor>
+struct executor_of_coroutine<asio::use_awaitable_t<Executor>> {
+    using type = Executor;
+};
+
 template <class Ask, class Token>
 auto start_condition_wait(Ask ask, Token&& token)
 {
-    return start_wait(std::move(ask), std::forward<Token>(token));
-}
-
-template <class Ask, class Executor>
-auto start_condition_wait(Ask ask, const asio::use_awaitable_t<Executor>&)
-{
-    return wait_and_rethrow<Executor>(std::move(ask));
+    using executor = typename executor_of_coroutine<std::decay_t<Token>>::type;
+    if constexpr (std::is_void_v<executor>)
+        return start_wait(std::move(ask), std::forward<Token>(token));
+    else
+        return wait_and_rethrow<executor>(std::move(ask));
 }
 
 } // namespace turnstile::detail
