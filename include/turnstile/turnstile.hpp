@@ -13,8 +13,11 @@
 #include <turnstile/sync/auto_reset_event.hpp>
 #include <turnstile/sync/barrier.hpp>
 #include <turnstile/sync/counter.hpp>
+#include <turnstile/sync/condition.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/latch.hpp>
 #include <turnstile/sync/mutex.hpp>
 #include <turnstile/sync/semaphore.hpp>
+#include <turnstile/sync/shared_mutex.hpp>
+#include <turnstile/sync/upgrade_lock.hpp>
 #include <turnstile/version.hpp>
