@@ -91,14 +91,16 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_leave_no_lock_behind)
                 if ((i + id) % 2 == 0)
                     signal.emit(asio::cancellation_type::total);
             });
-            const auto token =
-                asio::as_tuple(asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable));
+            const auto token = [&] {
+                return asio::as_tuple(
+                    asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable));
+            };
             if ((i + id) % 3 == 0) {
-                auto [ec, lock] = co_await m.async_lock(token);
+                auto [ec, lock] = co_await m.async_lock(token());
                 BOOST_REQUIRE(lock.owns_lock() != bool(ec));
             } else {
                 auto lock = co_await m.async_lock_upgrade();
-                auto [failed, writing] = co_await m.async_upgrade(lock, token);
+                auto [failed, writing] = co_await m.async_upgrade(lock, token());
                 BOOST_REQUIRE(writing.owns_lock() != bool(failed));
                 BOOST_REQUIRE(lock.owns_lock() == bool(failed));
             }
