@@ -1,5 +1,8 @@
 // Runs one workload so many times on one thread, for valgrind to count the instructions:
 // count <workload> <n>. See bench/instructions.
+#include "support/barriers.hpp"
+#include "support/counters.hpp"
+#include "support/fanout_workloads.hpp"
 #include "support/meter.hpp"
 #include "support/shared_gates.hpp"
 #include "support/turns.hpp"
@@ -50,6 +53,27 @@ template <class Turns>
 bool alternate(std::int64_t n)
 {
     return take_turns<Turns>(unmeasured, n);
+template <class Barrier>
+bool meet_100(std::int64_t n)
+{
+    return meet<Barrier>(unmeasured, 100, n / 100);
+}
+
+template <class Counter>
+bool reach_one_of_1000(std::int64_t n)
+{
+    return reach<Counter>(unmeasured,
+                          {.waiters = 1000, .batch = 50, .rounds = static_cast<int>(n / 50) - 1});
+template <class Fanout>
+bool fan_out_to_100(std::int64_t n)
+{
+    return fan_out<Fanout>(unmeasured, 100, static_cast<int>(n / 100));
+}
+
+template <class Once>
+bool once(std::int64_t n)
+{
+    return hand_over_once<Once>(unmeasured, static_cast<int>(n));
 }
 
 bool nested_call(std::int64_t n) { return loop(unmeasured, n, &empty_coroutine); }
@@ -86,6 +110,18 @@ constexpr workload workloads[] = {
     {"turns", &alternate<condition_turns<turnstile::condition, turnstile::mutex>>},
     {"channel_turns", &alternate<channel_turns<channel>>},
     {"timer_turns", &alternate<timer_turns>},
+    {"barrier", &meet_100<turnstile_barrier<turnstile::barrier>>},
+    {"barrier_local", &meet_100<turnstile_barrier<turnstile::local::barrier>>},
+    {"timer_barrier", &meet_100<timer_barrier>},
+    {"counter", &reach_one_of_1000<turnstile_counter<turnstile::counter>>},
+    {"fanout", &fan_out_to_100<turnstile_broadcast<turnstile::broadcast<int>>>},
+    {"fanout_local", &fan_out_to_100<turnstile_broadcast<turnstile::local::broadcast<int>>>},
+    {"channel_fanout", &fan_out_to_100<channel_for_each<int_channel>>},
+    {"watch", &fan_out_to_100<turnstile_watch<turnstile::watch<int>>>},
+    {"watch_local", &fan_out_to_100<turnstile_watch<turnstile::local::watch<int>>>},
+    {"timer_watch", &fan_out_to_100<timer_watch>},
+    {"oneshot", &once<turnstile_once<turnstile::oneshot<int>>>},
+    {"channel_oneshot", &once<channel_once<int_channel>>},
     {"nested_call", &nested_call},
     {"post", &post},
 };

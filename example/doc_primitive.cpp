@@ -1,6 +1,6 @@
 // A primitive built on the library's one mechanism, step by step as doc/design.md tells it:
-// a latch, which opens when its count reaches zero. For those who extend Turnstile; users
-// never need anything from turnstile::detail.
+// a countdown, which lets everybody go when it reaches zero. For those who extend Turnstile;
+// users have turnstile::latch, and never need anything from turnstile::detail.
 
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
@@ -20,10 +20,10 @@ namespace {
 
 // [state]
 template <class Threading>
-class latch_state final : public detail::wait_state<Threading> {
+class countdown_state final : public detail::wait_state<Threading> {
 public:
     template <class Executor>
-    latch_state(const Executor& executor, std::uint64_t count)
+    countdown_state(const Executor& executor, std::uint64_t count)
         : detail::wait_state<Threading>(executor), count_(count)
     {
     }
@@ -71,18 +71,18 @@ private:
 // [/state]
 
 // [ask]
-template <class Latch>
-struct latch_ask {
-    using executor_type = typename Latch::executor_type;
-    using threading = typename Latch::threading_policy;
+template <class Countdown>
+struct countdown_ask {
+    using executor_type = typename Countdown::executor_type;
+    using threading = typename Countdown::threading_policy;
     using result_type = void;
     using waiter_type = detail::waiter;
     static constexpr bool refundable = true; // there is nothing to lose
 
-    Latch* latch;
+    Countdown* countdown;
 
-    const executor_type& executor() const noexcept { return latch->executor(); }
-    latch_state<threading>& state() const noexcept { return latch->state(); }
+    const executor_type& executor() const noexcept { return countdown->executor(); }
+    countdown_state<threading>& state() const noexcept { return countdown->state(); }
     detail::verdict try_now() const noexcept
     {
         return state().is_open() ? detail::verdict::granted() : detail::verdict::wait();
@@ -94,18 +94,18 @@ struct latch_ask {
 
 // [object]
 template <class Executor = asio::any_io_executor, class Threading = turnstile::thread_safe>
-class basic_latch : public detail::io_object<Executor, Threading, latch_state<Threading>> {
-    using base = detail::io_object<Executor, Threading, latch_state<Threading>>;
-    using ask = latch_ask<basic_latch>;
+class basic_countdown : public detail::io_object<Executor, Threading, countdown_state<Threading>> {
+    using base = detail::io_object<Executor, Threading, countdown_state<Threading>>;
+    using ask = countdown_ask<basic_countdown>;
     friend ask;
 
 public:
     template <class Other>
     struct rebind_executor {
-        using other = basic_latch<Other, Threading>;
+        using other = basic_countdown<Other, Threading>;
     };
 
-    basic_latch(const Executor& executor, std::uint64_t count) : base(executor, count) {}
+    basic_countdown(const Executor& executor, std::uint64_t count) : base(executor, count) {}
 
     template <class Token = turnstile::default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
@@ -117,9 +117,9 @@ public:
 };
 // [/object]
 
-using latch = basic_latch<>;
+using countdown = basic_countdown<>;
 
-asio::awaitable<void> wait_for_all(latch& done)
+asio::awaitable<void> wait_for_all(countdown& done)
 {
     fmt::print("waiting for three\n");
     co_await done.async_wait();
@@ -131,7 +131,7 @@ asio::awaitable<void> wait_for_all(latch& done)
 int main()
 {
     asio::io_context io;
-    latch done(io.get_executor(), 3);
+    countdown done(io.get_executor(), 3);
     asio::co_spawn(io, wait_for_all(done), asio::detached);
     for (int i = 1; i <= 3; ++i) {
         asio::post(io, [&done, i] {

@@ -27,6 +27,15 @@ ROWS = [
     ("semaphore_2_threads", "W4 the same on 2 threads", None),
     ("broadcast_1000", "W5 event wakes 1,000, each", None),
     ("broadcast_100000", "W5 event wakes 100,000, each", None),
+    ("barrier", "W7 barrier of 100, each arrival", None),
+    ("barrier_2_threads", "W7 the same on 2 threads", None),
+    ("latch", "latch, each of 100 arrivals", None),
+    ("counter_1", "counter, a change reaches the only waiter", None),
+    ("counter_1000", "counter, a change reaches one of 1,000", None),
+    ("counter_100000", "counter, a change reaches one of 100,000", None),
+    ("fanout_100", "broadcast to 100 receivers, each", None),
+    ("watch_100", "watch, 100 readers, each", None),
+    ("oneshot", "oneshot, made, awaited and dropped", None),
     ("cancel_1", "W8 cancel the only waiter", None),
     ("cancel_1000", "W8 cancel one of 1,000", None),
     ("cancel_100000", "W8 cancel one of 100,000", None),
@@ -191,8 +200,16 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("semaphore_2_threads", "concurrent_channel", 1.0),
     ("broadcast_1000", "channel", 2.5),
     ("broadcast_100000", "channel", 2.5),
+    ("fanout_100", "channel", 1.5),
+    ("watch_100", "channel", 1.5),
+    ("watch_100", "timer", 1.0),
+    ("oneshot", "channel", 1.0),
     *((workload, "timer", 1.0)
       for workload in ("mutex", "semaphore", "broadcast_1000", "broadcast_100000")),
+    ("barrier", "timer", 1.5),
+    ("barrier_2_threads", "timer", 1.5),
+    ("counter_1000", "timer", 10.0),
+    ("counter_100000", "timer", 1000.0),
     *((f"cancel_{n}", competitor, 1.0)
       for n in (1, 1000, 100_000) for competitor in ("channel", "timer")),
 ]
@@ -200,6 +217,8 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
 
 # Ten coroutines yield at the same time, and Asio keeps the memory of two such posts.
 YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads", "read_mostly")
+YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads")
+YIELD_ALLOCATES += ("oneshot",)  # made anew each time
 
 
 def misses(results):
@@ -214,6 +233,10 @@ def misses(results):
         if one and many and many > 1.5 * one:
             yield (f"W8 cancel, {COLUMNS[ours]}: among 100,000 it takes {many / one:.2f} times "
                    "as long as alone, at most 1.5 is wanted")
+        one, many = (results.value(f"counter_{n}", ours) for n in (1, 100_000))
+        if one and many and many > 2 * one:
+            yield (f"counter, {COLUMNS[ours]}: with 100,000 waiting a change takes "
+                   f"{many / one:.2f} times as long as with one, at most 2 is wanted")
         for workload, label, _ in ROWS:
             count = results.allocs(workload, ours)
             if workload in YIELD_ALLOCATES or count is None:

@@ -73,12 +73,9 @@ void submit(const Executor& executor, Relationship relationship, postable& p)
 }
 
 template <class Executors, class Relationship>
-bool post_to(const Executors& executors, Relationship relationship, postable& p) noexcept
+TURNSTILE_COLD bool post_to_other(const Executors& executors, Relationship relationship,
+                                  postable& p) noexcept
 {
-    if (const auto* io = std::get_if<io_executor>(&executors)) [[likely]] {
-        submit(*io, relationship, p); // in p's memory: this does not fail
-        return true;
-    }
     if (std::holds_alternative<std::monostate>(executors))
         return false;
     const hand_over outer = std::exchange(current, hand_over{&p, false});
@@ -88,6 +85,16 @@ bool post_to(const Executors& executors, Relationship relationship, postable& p)
         // Not a word on whether it was queued: a strand throws after that, too.
     }
     return !std::exchange(current, outer).dropped;
+}
+
+template <class Executors, class Relationship>
+bool post_to(const Executors& executors, Relationship relationship, postable& p) noexcept
+{
+    const auto* io = std::get_if<io_executor>(&executors);
+    if (!io) [[unlikely]]
+        return post_to_other(executors, relationship, p);
+    submit(*io, relationship, p); // in p's memory: this does not fail
+    return true;
 }
 
 work_guard tracked(std::monostate) { return {}; }
@@ -142,12 +149,8 @@ bool belongs_to_system_context(const asio::execution_context& context) noexcept
     return &context == &system;
 }
 
-bool completion_target::is(const asio::any_io_executor& executor) const noexcept
+bool completion_target::is_other(const asio::any_io_executor& executor) const noexcept
 {
-    if (const auto* io = std::get_if<io_executor>(&executor_)) [[likely]] {
-        const auto* other = executor.target<io_executor>();
-        return other && *other == *io;
-    }
     return *this == completion_target(executor);
 }
 

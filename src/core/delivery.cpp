@@ -3,18 +3,14 @@
 
 namespace turnstile::detail {
 
+// There was no memory: they stay ready, and go with the next wake-up. If there can be none any
+// more, they go now.
 template <class Threading>
-bool delivery<Threading>::post() noexcept
+void delivery<Threading>::not_posted() noexcept
 {
-    const completion_target& home = owner_.home();
-    if (Threading::is_confined ? home.post_next(*this) : home.post(*this)) [[likely]]
-        return true;
-
-    // There was no memory: they stay ready, and go with the next wake-up. If there can be
-    // none any more, they go now.
     const wait_state_ptr<Threading> reference(&owner_, false);
     work_guard done;
-    waiter_list dropped;
+    ready_queue dropped;
     {
         std::scoped_lock lock(owner_.mutex_);
         queued_ = false;
@@ -23,8 +19,7 @@ bool delivery<Threading>::post() noexcept
             dropped.swap(ready_);
     }
     while (!dropped.empty())
-        take_front(dropped).destroy();
-    return false;
+        dropped.take_front().destroy();
 }
 
 template <class Threading>
@@ -32,45 +27,43 @@ void delivery<Threading>::run(postable& self, how what)
 {
     auto& d = static_cast<delivery&>(self);
     const wait_state_ptr<Threading> reference(&d.owner_, false);
-    if (what == how::invoke)
-        d.drain();
-    else
-        d.discard();
+    if (what == how::destroy) [[unlikely]]
+        return d.discard();
+
+    d.owner_.mutex_.lock();
+    d.queued_ = false;
+    if (d.ready_.empty() || d.ready_.has_more() || d.owner_.holds_idle_work())
+        return d.drain_locked();
+    waiter& only = d.ready_.take_front();
+    d.owner_.mutex_.unlock();
+    only.invoke();
 }
 
 template <class Threading>
-void delivery<Threading>::drain()
+void delivery<Threading>::drain_locked()
 {
-    work_guard done; // this drain is work by itself
-    bool more = true;
-    bool handed_on = false;
-    for (int n = 0; more && (n < batch || !handed_on); ++n) {
-        waiter* next = nullptr;
-        bool claimed = false;
-        {
-            std::scoped_lock lock(owner_.mutex_);
-            if (n == 0) {
-                queued_ = false;
-                done = owner_.take_idle_work();
-            }
-            if (ready_.empty())
-                return;
-            next = &take_front(ready_);
-            more = !ready_.empty();
-            claimed = claim();
-            handed_on = queued_;
-        }
+    const work_guard done = owner_.take_idle_work(); // this drain is work by itself
+    for (int n = 1; !ready_.empty(); ++n) {
+        waiter& next = ready_.take_front();
+        const bool more = !ready_.empty();
+        const bool claimed = claim();
+        bool handed_on = queued_;
+        owner_.mutex_.unlock();
         if (claimed)
             handed_on = post();
-        next->invoke(); // if it throws, the others are the successor's
+        next.invoke(); // if it throws, the others are the successor's
+        if (!more || (n >= batch && handed_on))
+            return;
+        owner_.mutex_.lock();
     }
+    owner_.mutex_.unlock();
 }
 
 template <class Threading>
 void delivery<Threading>::discard()
 {
     work_guard done;
-    waiter_list dropped;
+    ready_queue dropped;
     {
         std::scoped_lock lock(owner_.mutex_);
         queued_ = false;
@@ -78,7 +71,7 @@ void delivery<Threading>::discard()
         dropped.swap(ready_);
     }
     while (!dropped.empty())
-        take_front(dropped).destroy();
+        dropped.take_front().destroy();
 }
 
 template class delivery<thread_safe>;

@@ -38,10 +38,14 @@ public:
             return "the circuit breaker is open";
         case errc::retries_exhausted:
             return "every attempt failed";
-        case errc::upgrade_conflict:
-            return "another upgrade of the lock is waiting already";
+        case errc::over_count:
+            return "the count would rise above its upper bound";
         case errc::predicate_failed:
             return "the predicate threw an exception";
+        case errc::sender_gone:
+            return "the sender is gone, and has sent nothing";
+        case errc::upgrade_conflict:
+            return "another upgrade of the lock is waiting already";
         }
         return "unknown turnstile error " + std::to_string(value);
     }
@@ -59,9 +63,11 @@ public:
             return conditions::make_error_condition(conditions::operation_not_permitted);
         case errc::over_release:
         case errc::negative_count:
+        case errc::over_count:
             return conditions::make_error_condition(conditions::result_out_of_range);
         case errc::too_large:
         case errc::invalid_argument:
+        case errc::predicate_failed:
             return conditions::make_error_condition(conditions::invalid_argument);
         case errc::rejected:
         case errc::rate_limited:
@@ -70,10 +76,10 @@ public:
             return conditions::make_error_condition(conditions::connection_refused);
         case errc::retries_exhausted:
             return conditions::make_error_condition(conditions::io_error);
+        case errc::sender_gone:
+            return conditions::make_error_condition(conditions::broken_pipe);
         case errc::upgrade_conflict:
             return conditions::make_error_condition(conditions::resource_deadlock_would_occur);
-        case errc::predicate_failed:
-            return conditions::make_error_condition(conditions::invalid_argument);
         }
         return {value, *this};
     }

@@ -4,17 +4,6 @@
 
 namespace turnstile::detail {
 
-// Why n permits were not to be had at once.
-template <class Threading>
-verdict permit_gate<Threading>::explain(std::uint64_t n) const noexcept
-{
-    if (n == 0)
-        return verdict::refused(errc::invalid_argument);
-    if (is_closed())
-        return verdict::refused(errc::closed);
-    return n > maximum() ? verdict::refused(errc::too_large) : verdict::wait();
-}
-
 // Everything below runs under the lock. With `contended` set nobody else writes the word;
 // without it the fast paths do, so the first step is always to set it.
 
@@ -69,27 +58,24 @@ bool permit_gate<Threading>::admit(waiter& w) noexcept
     return !w.undecided();
 }
 
-// The usual case: nothing is there, and what comes back is just what the first in line waits
-// for.
+// Who is to get n permits that come back, in the usual case: nothing is there, and they are
+// just what the first in line waits for.
 template <class Threading>
-inline bool permit_gate<Threading>::hand_over(std::uint64_t n, ready_list& ready) noexcept
+inline waiter* permit_gate<Threading>::hand_over(std::uint64_t n) noexcept
 {
     if (word_.load(std::memory_order_relaxed) != contended || withheld_ != 0 ||
         this->queue_.empty() || head().need != n)
-        return false;
+        return nullptr;
     waiter& w = take_front(this->queue_);
     w.grant();
-    ready.push_back(w);
     if (this->queue_.empty())
         word_.store(0, std::memory_order_release);
-    return true;
+    return &w;
 }
 
 template <class Threading>
 bool permit_gate<Threading>::put(std::uint64_t n, ready_list& ready) noexcept
 {
-    if (hand_over(n, ready))
-        return true;
     const std::uint64_t word = set_flags(contended);
     const std::uint64_t permits = word / one;
     const std::uint64_t kept = std::min(n, withheld_);
@@ -105,7 +91,18 @@ bool permit_gate<Threading>::put(std::uint64_t n, ready_list& ready) noexcept
 template <class Threading>
 bool permit_gate<Threading>::release_contended(std::uint64_t n) noexcept
 {
-    return this->update([&](ready_list& ready) { return hand_over(n, ready) || put(n, ready); });
+    this->lock();
+    if (waiter* next = hand_over(n)) [[likely]] {
+        this->send(*next);
+        return true;
+    }
+    return release_crowded(n);
+}
+
+template <class Threading>
+bool permit_gate<Threading>::release_crowded(std::uint64_t n) noexcept
+{
+    return this->update_locked([&](ready_list& ready) { return put(n, ready); });
 }
 
 template <class Threading>

@@ -17,16 +17,26 @@ void wait_state<Threading>::start(waiter& w) noexcept
         // Who waits for more than one object may come to one that is gone.
         if (!alive_.load(std::memory_order_relaxed)) [[unlikely]] {
             w.abort();
+        } else if (newcomers_serve_) {
+            return start_among_others(w);
         } else if (!admit(w)) {
-            if (home_work_.index() == 0)
-                home_work_ = home_.track();
+            keep_context_running();
             mutex_.unlock(); // from here on w may be gone at any moment
             return;
         }
     }
-    ready_list decided = ready();
-    decided.push_back(w);
-    commit(decided);
+    send(w);
+}
+
+template <class Threading>
+void wait_state<Threading>::start_among_others(waiter& w) noexcept
+{
+    update_locked([&](ready_list& ready) {
+        if (admit_among(w, ready))
+            ready.push_back(w);
+        else
+            keep_context_running();
+    });
 }
 
 template <class Threading>
@@ -38,8 +48,7 @@ bool wait_state<Threading>::reopen(waiter& w) noexcept
     }
     w.reopen();
     ++waiting_;
-    if (home_work_.index() == 0)
-        home_work_ = home_.track();
+    keep_context_running();
     return true;
 }
 
@@ -53,13 +62,19 @@ void wait_state<Threading>::send_last() noexcept
         delivery_.post();
 }
 
+template <class Threading>
+void wait_state<Threading>::send_elsewhere(waiter& w) noexcept
+{
+    update_locked([&](ready_list& ready) { ready.push_back(w); });
+}
+
 // One post for each. Where an executor has no memory for it, the handler is destroyed, and
 // what it was granted goes to the next.
 template <class Threading>
 void wait_state<Threading>::send_elsewhere(ready_list& ready) noexcept
 {
     while (!ready.elsewhere().empty()) {
-        waiter& w = take_front(ready.elsewhere());
+        waiter& w = ready.elsewhere().take_front();
         if (w.elsewhere->post()) [[likely]]
             continue;
         mutex_.lock();
@@ -140,7 +155,8 @@ void wait_state<Threading>::shut_down() noexcept
         shut_down_ = true;
         take_all(doomed);
         waiting_ = 0;
-        doomed.splice(doomed.end(), delivery_.ready());
+        while (!delivery_.ready().empty())
+            doomed.push_back(delivery_.ready().take_front());
         done = std::exchange(home_work_, work_guard());
         gone = std::exchange(home_, completion_target());
     }

@@ -23,8 +23,10 @@ enum class errc {
     rate_limited,      ///< The rate limit leaves no room for this operation now.
     circuit_open,      ///< The circuit breaker is open.
     retries_exhausted, ///< Every attempt allowed has failed.
+    over_count,        ///< The count would rise above its upper bound; it was left as it was.
+    predicate_failed,  ///< The predicate that was waited for threw an exception.
+    sender_gone,       ///< The sending end is gone, and has sent nothing.
     upgrade_conflict,  ///< Another upgrade waits already; both would wait for each other.
-    predicate_failed,  ///< The predicate of a wait threw an exception.
 };
 
 /// The category of `errc`, named "turnstile".

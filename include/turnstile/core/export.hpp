@@ -1,4 +1,4 @@
-// TURNSTILE_EXPORT marks what lives in the compiled library.
+// Attributes. TURNSTILE_EXPORT marks what lives in the compiled library.
 //
 // TURNSTILE_SHARED comes with the CMake target and the .pc file of a shared build;
 // TURNSTILE_BUILDING is defined only while the library itself is compiled.
@@ -16,4 +16,11 @@
 // Also in a static build: types that cross shared libraries (exceptions, error
 // categories, services) keep one identity in the whole program.
 #    define TURNSTILE_EXPORT __attribute__((visibility("default")))
+#endif
+
+// Marks what is seldom called, and would only bloat its callers.
+#if defined(__GNUC__)
+#    define TURNSTILE_COLD [[gnu::noinline, gnu::cold]]
+#else
+#    define TURNSTILE_COLD
 #endif

@@ -24,13 +24,20 @@ public:
     HandlerExecutor executor() const noexcept { return foreign_->work.get_executor(); }
 
     // The way to the handler's executor, or null if it is the object's own.
-    detour* choose(const HandlerExecutor& executor, wait_state<Threading>& state,
-                   [[maybe_unused]] waiter& w)
+    detour* choose(const HandlerExecutor& executor, wait_state<Threading>& state, waiter& w)
     {
         if constexpr (postable_executor<HandlerExecutor>) {
             if (state.home().is(executor)) [[likely]]
                 return nullptr;
         }
+        return choose_foreign(executor, state, w);
+    }
+
+private:
+    // What only a handler elsewhere needs stays out of everybody's way.
+    TURNSTILE_COLD detour* choose_foreign(const HandlerExecutor& executor,
+                                          wait_state<Threading>& state, [[maybe_unused]] waiter& w)
+    {
         foreign_ = make_foreign(executor, state);
         if constexpr (postable_executor<HandlerExecutor> && !Threading::is_confined) {
             if (!belongs_to_system_context(asio::query(executor, asio::execution::context)))
@@ -39,7 +46,6 @@ public:
         return nullptr;
     }
 
-private:
     struct foreign {
         foreign(const HandlerExecutor& executor, wait_state<Threading>& s)
             : state(&s), work(executor)
@@ -52,7 +58,7 @@ private:
     };
     using memory = asio::recycling_allocator<foreign>;
     struct recycle {
-        void operator()(foreign* f) const noexcept
+        TURNSTILE_COLD void operator()(foreign* f) const noexcept
         {
             std::destroy_at(f);
             memory().deallocate(f, 1);

@@ -57,7 +57,14 @@ public:
     bool outside_running_strand() const noexcept;
 
     // Whether this stands for `executor`.
-    bool is(const asio::any_io_executor& executor) const noexcept;
+    bool is(const asio::any_io_executor& executor) const noexcept
+    {
+        if (const auto* io = std::get_if<io_executor>(&executor_)) [[likely]] {
+            const auto* other = executor.target<io_executor>();
+            return other && *other == *io;
+        }
+        return is_other(executor);
+    }
     template <class Executor>
     bool is(const Executor& executor) const
     {
@@ -85,6 +92,8 @@ private:
         : completion_target(asio::any_io_executor(executor))
     {
     }
+
+    TURNSTILE_COLD bool is_other(const asio::any_io_executor& executor) const noexcept;
 
     any_of executor_;
 };

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <turnstile/core/detail/outcome.hpp>
+#include <turnstile/core/detail/verdict.hpp>
+#include <turnstile/core/export.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -10,7 +12,7 @@
 
 namespace turnstile::detail {
 
-// The tokens that mean "I am a coroutine", and how each of them reports an outcome.
+// The tokens that mean "I am a coroutine", and how each of them reports success and failure.
 template <class Token, class T>
 struct coroutine_token {
     static constexpr bool is_coroutine = false;
@@ -22,12 +24,16 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, T> {
     using executor_type = Executor;
     using value_type = T;
 
-    static T&& success(T&& value) noexcept { return std::move(value); }
+    static decltype(auto) success(typename parcel<T>::type&& value)
+    {
+        return parcel<T>::open(std::move(value));
+    }
+    [[noreturn]] TURNSTILE_COLD static T failure(verdict why) { throw system_error(why.error()); }
     static T result(outcome<T>&& o)
     {
         if (o.error)
             throw system_error(o.error);
-        return std::move(o.value);
+        return parcel<T>::open(std::move(o.value));
     }
 };
 
@@ -43,6 +49,10 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, void> {
         if (o.error)
             throw system_error(o.error);
     }
+    [[noreturn]] TURNSTILE_COLD static void failure(verdict why)
+    {
+        throw system_error(why.error());
+    }
 };
 
 template <class Executor, class T>
@@ -51,8 +61,15 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, T> {
     using executor_type = Executor;
     using value_type = std::tuple<error_code, T>;
 
-    static value_type success(T&& value) noexcept { return {error_code(), std::move(value)}; }
-    static value_type result(outcome<T>&& o) noexcept { return {o.error, std::move(o.value)}; }
+    static value_type success(typename parcel<T>::type&& value)
+    {
+        return {error_code(), parcel<T>::open(std::move(value))};
+    }
+    static value_type failure(verdict why) { return {why.error(), T()}; }
+    static value_type result(outcome<T>&& o)
+    {
+        return {o.error, parcel<T>::open(std::move(o.value))};
+    }
 };
 
 template <class Executor>
@@ -62,6 +79,7 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, void> 
     using value_type = std::tuple<error_code>;
 
     static value_type success() noexcept { return {}; }
+    static value_type failure(verdict why) noexcept { return {why.error()}; }
     static value_type result(const outcome<void>& o) noexcept { return {o.error}; }
 };
 

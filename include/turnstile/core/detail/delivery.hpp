@@ -26,7 +26,7 @@ public:
     }
 
     // Under the lock: what is put here is on its way.
-    waiter_list& ready() noexcept { return ready_; }
+    ready_queue& ready() noexcept { return ready_; }
 
     // Under the lock: whether the caller has to post() once it has released it. A queued
     // drain holds a reference, since its handlers may drop all others.
@@ -41,17 +41,26 @@ public:
     // Under the lock: whether somebody has claimed a drain that has not started yet.
     bool is_queued() const noexcept { return queued_; }
     // Without the lock: posts what was claimed; whether that worked.
-    bool post() noexcept;
+    bool post() noexcept
+    {
+        const completion_target& home = owner_.home();
+        if (Threading::is_confined ? home.post_next(*this) : home.post(*this)) [[likely]]
+            return true;
+        not_posted();
+        return false;
+    }
 
 private:
     static constexpr int batch = 128;
 
+    TURNSTILE_COLD void not_posted() noexcept;
     static void run(postable& self, how what);
-    void drain();
-    void discard();
+    // Takes over the lock, and releases it.
+    void drain_locked();
+    TURNSTILE_COLD void discard();
 
     wait_state<Threading>& owner_;
-    waiter_list ready_;
+    ready_queue ready_;
     bool queued_ = false;
 };
 

@@ -10,7 +10,7 @@ namespace turnstile::detail {
 // While nobody waits, the flag changes by compare-and-swap; the first waiter marks it
 // `awaited`, and then it is raised under the lock. It is never both.
 template <class Threading>
-class TURNSTILE_EXPORT flag_gate final : public wait_state<Threading> {
+class TURNSTILE_EXPORT flag_gate : public wait_state<Threading> {
 public:
     template <class Executor>
     flag_gate(const Executor& executor, bool raised)

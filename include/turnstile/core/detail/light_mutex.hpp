@@ -1,5 +1,7 @@
 #pragma once
 
+#include <turnstile/core/export.hpp>
+
 #include <atomic>
 
 namespace turnstile::detail {
@@ -21,7 +23,7 @@ public:
     void unlock() noexcept
     {
         if (state_.exchange(unlocked, std::memory_order_release) == has_sleepers) [[unlikely]]
-            state_.notify_one();
+            wake_one();
     }
 
 private:
@@ -30,7 +32,9 @@ private:
     static constexpr int has_sleepers = 2;
     static constexpr int spins = 64;
 
-    void lock_contended() noexcept
+    TURNSTILE_COLD void wake_one() noexcept { state_.notify_one(); }
+
+    TURNSTILE_COLD void lock_contended() noexcept
     {
         for (int i = 0; i != spins; ++i) {
             int expected = unlocked;

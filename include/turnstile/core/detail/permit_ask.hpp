@@ -16,6 +16,7 @@ struct permit_ask {
     using result_type = Result;
     using waiter_type = permit_waiter;
     static constexpr bool refundable = !std::is_void_v<Result>;
+    static constexpr bool result_needs_waiter = false;
 
     Owner* owner;
     std::uint64_t n = 1;

@@ -82,14 +82,23 @@ private:
     static constexpr std::uint64_t one = 4;
 
     bool release_contended(std::uint64_t n) noexcept;
-    verdict explain(std::uint64_t n) const noexcept;
+    TURNSTILE_COLD bool release_crowded(std::uint64_t n) noexcept;
+    // Why n permits were not to be had at once.
+    verdict explain(std::uint64_t n) const noexcept
+    {
+        if (n == 0)
+            return verdict::refused(errc::invalid_argument);
+        if (is_closed())
+            return verdict::refused(errc::closed);
+        return n > maximum() ? verdict::refused(errc::too_large) : verdict::wait();
+    }
 
     bool admit(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override { serve(ready); }
     void take_back(waiter& w, ready_list& ready) noexcept override;
 
     std::uint64_t set_flags(std::uint64_t flags) noexcept;
-    bool hand_over(std::uint64_t n, ready_list& ready) noexcept;
+    waiter* hand_over(std::uint64_t n) noexcept;
     bool put(std::uint64_t n, ready_list& ready) noexcept;
     // Grants in order as many as there are permits for, each through grant(waiter&).
     template <class Grant>

@@ -2,7 +2,7 @@
 
 // The one initiation, through which every async_ function of the library goes.
 //
-// A primitive describes a wait with an Ask, a small copyable object:
+// A primitive describes a wait with an Ask, a small movable object:
 //   executor_type, threading, result_type   the object's executor and policy; the value
 //   waiter_type                             waiter, or a struct derived from it (the need)
 //   refundable                              whether dropping the result gives back what it took
@@ -12,9 +12,17 @@
 //   void prepare(waiter_type&)              writes the need into the queued node
 //   result_type take_now()                  the result after a granted try_now()
 //   result_type take(waiter_type&)          the result of a granted waiter
+// or instead of these two, where the outcome is open until the delivery:
+//   outcome<result_type> conclude_now(), conclude(waiter_type&)
+// and optionally
+//   result_needs_waiter                     false if take_now() serves a granted waiter as well
+//   irrevocable                             true if a granted try_now() cannot be undone; what may
+//                                           still fail, or be cancelled, is left to admit()
+// The results are made as they travel, see parcel in outcome.hpp.
 
 #include <turnstile/core/config.hpp>
 #include <turnstile/core/detail/buffer_allocator.hpp>
+#include <turnstile/core/detail/concluding_ask.hpp>
 #include <turnstile/core/detail/coroutine_token.hpp>
 #include <turnstile/core/detail/outcome.hpp>
 #include <turnstile/core/detail/shortcut_budget.hpp>
@@ -52,6 +60,20 @@ constexpr bool has_own_immediate_executor =
 constexpr bool has_own_immediate_executor = false;
 #endif
 
+// What a waiter was granted, or why it was not.
+template <class Ask>
+outcome<typename Ask::result_type> outcome_of(Ask& ask, typename Ask::waiter_type& w, bool granted)
+{
+    outcome<typename Ask::result_type> result;
+    if (!granted)
+        result.error = w.error();
+    else if constexpr (concluding_ask<Ask>)
+        result = ask.conclude(w);
+    else if constexpr (!std::is_void_v<typename Ask::result_type>)
+        result.value = ask.take(w);
+    return result;
+}
+
 // An operation in memory from its handler's associated allocator, or if that has none, in
 // what Asio recycles on this thread. The result goes to the handler as its arguments.
 struct handler_memory {
@@ -64,13 +86,20 @@ struct handler_memory {
         return asio::get_associated_allocator(handler, asio::recycling_allocator<void>());
     }
 
+    template <class Ask>
+    static outcome<typename Ask::result_type> collect(Ask& ask, typename Ask::waiter_type& w,
+                                                      bool granted)
+    {
+        return outcome_of(ask, w, granted);
+    }
+
     template <class Handler, class T>
     static void complete(Handler&& handler, outcome<T>&& result)
     {
         if constexpr (std::is_void_v<T>)
             std::forward<Handler>(handler)(result.error);
         else
-            std::forward<Handler>(handler)(result.error, std::move(result.value));
+            std::forward<Handler>(handler)(result.error, parcel<T>::open(std::move(result.value)));
     }
 };
 
@@ -79,8 +108,10 @@ template <class Ask, class Handler, class Memory>
 void complete_immediately(Ask& ask, verdict now, Handler&& handler, const Memory& memory)
 {
     outcome<typename Ask::result_type> result{now.error()};
-    if constexpr (!std::is_void_v<typename Ask::result_type>) {
-        if (now.is_granted())
+    if (now.is_granted()) {
+        if constexpr (concluding_ask<Ask>)
+            result = ask.conclude_now();
+        else if constexpr (!std::is_void_v<typename Ask::result_type>)
             result.value = ask.take_now();
     }
     auto executor = asio::get_associated_immediate_executor(handler, ask.executor());
@@ -90,6 +121,18 @@ void complete_immediately(Ask& ask, verdict now, Handler&& handler, const Memory
                    });
 }
 #endif
+
+// The first look at an operation that is not a coroutine's short cut.
+template <class Ask, class Handler>
+verdict first_look(Ask& ask, [[maybe_unused]] const Handler& handler)
+{
+    if constexpr (requires { Ask::irrevocable; }) {
+        constexpr bool immediate = has_own_immediate_executor<Handler, typename Ask::executor_type>;
+        if (!immediate || asio::get_associated_cancellation_slot(handler).is_connected())
+            return verdict::wait();
+    }
+    return ask.try_now();
+}
 
 // Makes an operation of what the first look has said, and hands it over.
 template <class Ask, class Handler, class Memory>
@@ -134,18 +177,28 @@ public:
     template <class Handler>
     void operator()(Handler&& handler)
     {
-        start_operation(ask_, ask_.try_now(), std::forward<Handler>(handler), handler_memory());
+        const verdict now = first_look(ask_, handler);
+        start_operation(ask_, now, std::forward<Handler>(handler), handler_memory());
     }
 
 private:
     Ask ask_;
 };
 
+// Whether the outcome of an operation is in its waiter, not only in the waiter's fate.
+template <class Ask>
+constexpr bool outcome_is_in_waiter =
+    concluding_ask<Ask> || !std::is_void_v<typename Ask::result_type>;
+
+template <class Ask>
+    requires requires { Ask::result_needs_waiter; }
+constexpr bool outcome_is_in_waiter<Ask> = Ask::result_needs_waiter;
+
 // The wait of a coroutine, to be awaited: an operation in the coroutine's own frame, which
-// finds its result there.
+// finds its fate there, and its result.
 template <class Ask, class Executor>
 class operation_frame {
-    using outcome_type = outcome<typename Ask::result_type>;
+    using result_type = typename Ask::result_type;
 
     // Asio's handler for a suspended coroutine is a pointer or two; should a version's be
     // larger than this one, the operation goes to the heap.
@@ -164,6 +217,9 @@ class operation_frame {
     static constexpr std::size_t size =
         sizeof(wait_operation<Ask, suspended_coroutine, memory_model>);
 
+    struct nothing {};
+    using kept_type = std::conditional_t<outcome_is_in_waiter<Ask>, outcome<result_type>, nothing>;
+
     class memory {
     public:
         explicit memory(operation_frame& frame) noexcept : frame_(&frame) {}
@@ -177,10 +233,17 @@ class operation_frame {
             return allocator<Handler>(frame_->room_);
         }
 
-        template <class Handler>
-        void complete(Handler&& handler, outcome_type&& result) const
+        nothing collect(Ask& ask, typename Ask::waiter_type& w, bool granted) const
         {
-            frame_->result_ = std::move(result);
+            frame_->fate_ = w.fate();
+            if constexpr (outcome_is_in_waiter<Ask>)
+                frame_->kept_ = outcome_of(ask, w, granted);
+            return {};
+        }
+
+        template <class Handler>
+        void complete(Handler&& handler, nothing) const
+        {
             std::forward<Handler>(handler)();
         }
 
@@ -194,8 +257,8 @@ class operation_frame {
         template <class Handler>
         void operator()(Handler&& handler) const
         {
-            start_operation(self->ask_, self->looked_ ? verdict::wait() : self->ask_.try_now(),
-                            std::forward<Handler>(handler), memory(*self));
+            const verdict now = self->looked_ ? verdict::wait() : first_look(self->ask_, handler);
+            start_operation(self->ask_, now, std::forward<Handler>(handler), memory(*self));
         }
     };
 
@@ -213,12 +276,14 @@ public:
         return asio::async_initiate<Token, void()>(initiation{this}, token);
     }
 
-    outcome_type&& result() noexcept { return std::move(result_); }
+    verdict fate() const noexcept { return fate_; }
+    kept_type&& kept() noexcept { return std::move(kept_); }
 
 private:
     Ask& ask_;
     bool looked_;
-    outcome_type result_;
+    verdict fate_ = verdict::wait();
+    [[no_unique_address]] kept_type kept_;
     alignas(std::max_align_t) std::byte room_[size];
 };
 
@@ -228,7 +293,7 @@ template <class Shape, class Ask>
 auto wait_in_coroutine(Ask ask)
     -> asio::awaitable<typename Shape::value_type, typename Shape::executor_type>
 {
-    using result_type = typename Ask::result_type;
+    constexpr bool gives_nothing = std::is_void_v<typename Ask::result_type>;
     bool may_skip = true;
     if constexpr (!Ask::refundable) {
         const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
@@ -239,18 +304,29 @@ auto wait_in_coroutine(Ask ask)
     if (looked) {
         const verdict now = ask.try_now();
         if (now.is_granted()) [[likely]] {
-            if constexpr (std::is_void_v<result_type>)
+            if constexpr (concluding_ask<Ask>)
+                co_return Shape::result(ask.conclude_now());
+            else if constexpr (gives_nothing)
                 co_return Shape::success();
             else
                 co_return Shape::success(ask.take_now());
         }
         if (!now.must_wait())
-            co_return Shape::result({now.error()});
+            co_return Shape::failure(now);
     }
 
     operation_frame<Ask, typename Shape::executor_type> operation(ask, looked);
     co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
-    co_return Shape::result(operation.result());
+    if constexpr (outcome_is_in_waiter<Ask>) {
+        co_return Shape::result(operation.kept());
+    } else {
+        if (!operation.fate().is_granted()) [[unlikely]]
+            co_return Shape::failure(operation.fate());
+        if constexpr (gives_nothing)
+            co_return Shape::success();
+        else
+            co_return Shape::success(ask.take_now());
+    }
 }
 
 template <class Ask, class Token>

@@ -2,24 +2,33 @@
 
 #include <turnstile/core/error.hpp>
 
+#include <boost/asio/error.hpp>
+
 namespace turnstile::detail {
 
-// What a first, non-waiting look at an operation says: done, refused, or it must wait.
+// How it stands with an operation: granted, refused or aborted, or it must wait.
 class verdict {
 public:
-    static constexpr verdict granted() noexcept { return verdict(0); }
-    static constexpr verdict wait() noexcept { return verdict(-1); }
+    static constexpr verdict granted() noexcept { return verdict(granted_value); }
+    static constexpr verdict wait() noexcept { return verdict(wait_value); }
+    static constexpr verdict aborted() noexcept { return verdict(aborted_value); }
     static constexpr verdict refused(errc code) noexcept { return verdict(static_cast<int>(code)); }
 
-    constexpr bool is_granted() const noexcept { return value_ == 0; }
-    constexpr bool must_wait() const noexcept { return value_ < 0; }
+    constexpr bool is_granted() const noexcept { return value_ == granted_value; }
+    constexpr bool must_wait() const noexcept { return value_ == wait_value; }
     error_code error() const noexcept
     {
-        return value_ > 0 ? make_error_code(code()) : error_code();
+        if (value_ > 0)
+            return static_cast<errc>(value_);
+        return value_ == aborted_value ? error_code(asio::error::operation_aborted) : error_code();
     }
-    constexpr errc code() const noexcept { return static_cast<errc>(value_); }
 
 private:
+    // Above these, a verdict is the errc the operation fails with.
+    static constexpr int granted_value = 0;
+    static constexpr int wait_value = -1;
+    static constexpr int aborted_value = -2;
+
     constexpr explicit verdict(int value) noexcept : value_(value) {}
     int value_;
 };

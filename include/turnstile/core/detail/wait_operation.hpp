@@ -2,8 +2,6 @@
 
 #include <turnstile/core/detail/canceller.hpp>
 #include <turnstile/core/detail/completion_route.hpp>
-#include <turnstile/core/detail/outcome.hpp>
-#include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
 
 #include <boost/asio/associated_executor.hpp>
@@ -20,7 +18,6 @@ namespace turnstile::detail {
 template <class Ask, class Handler, class Memory>
 class wait_operation final : public Ask::waiter_type {
     using threading = typename Ask::threading;
-    using result_type = typename Ask::result_type;
     using handler_executor = asio::associated_executor_t<Handler, typename Ask::executor_type>;
     using allocator_type = typename std::allocator_traits<
         typename Memory::template allocator<Handler>>::template rebind_alloc<wait_operation>;
@@ -33,7 +30,7 @@ public:
     using pointer = std::unique_ptr<wait_operation, deleter>;
 
     template <class H>
-    static pointer make(const Ask& ask, H&& handler, const Memory& memory)
+    static pointer make(Ask& ask, H&& handler, const Memory& memory)
     {
         allocator_type allocator(memory.allocator_for(handler));
         wait_operation* p = traits::allocate(allocator, 1);
@@ -43,15 +40,6 @@ public:
             traits::deallocate(allocator, p, 1);
             throw;
         }
-    }
-
-    // What the first look has decided already.
-    void decide(verdict now) noexcept
-    {
-        if (now.is_granted())
-            this->grant();
-        else if (!now.must_wait())
-            this->fail(now.code());
     }
 
     void arm() { arm_cancellation(handler_, *state_, *this); }
@@ -66,9 +54,10 @@ public:
 
 private:
     template <class H>
-    wait_operation(const Ask& ask, H&& handler, const Memory& memory)
-        : Ask::waiter_type(&wait_operation::run), ask_(ask), handler_(std::forward<H>(handler)),
-          memory_(memory), state_(&ask_.state())
+    wait_operation(Ask& ask, H&& handler, const Memory& memory)
+        // The Ask may carry a value, which the operation now owns.
+        : Ask::waiter_type(&wait_operation::run), ask_(std::move(ask)),
+          handler_(std::forward<H>(handler)), memory_(memory), state_(&ask_.state())
     {
         this->elsewhere =
             route_.choose(asio::get_associated_executor(handler_, ask_.executor()), *state_, *this);
@@ -82,9 +71,21 @@ private:
         if (what == how::destroy)
             self.discard();
         else if (!self.route_.needs_hop()) [[likely]]
-            self.complete([](auto finish) { finish(); });
+            self.complete();
         else
             self.hop();
+    }
+
+    // Ends the operation, and calls its handler. Everything is freed before the handler runs:
+    // it may reuse the memory, or destroy the object. The route goes last, since it keeps the
+    // handler's context running.
+    void complete()
+    {
+        auto result = memory_.collect(ask_, *this, state_->settle(*this));
+        const auto route = std::move(route_);
+        const Memory memory = memory_;
+        Handler handler = release_handler();
+        memory.complete(std::move(handler), std::move(result));
     }
 
     // From the object's executor to the handler's, where it may still be cancelled. But the
@@ -92,35 +93,18 @@ private:
     void hop()
     {
         const auto executor = route_.executor();
-        if constexpr (threading::is_confined)
-            complete([&](auto finish) { asio::dispatch(executor, std::move(finish)); });
-        else
-            asio::dispatch(executor, [op = pointer(this)]() mutable {
-                op.release()->complete([](auto finish) { finish(); });
-            });
-    }
-
-    // Ends the operation, then runs what is left to do, the call of the handler, through
-    // `invoke`.
-    template <class Invoke>
-    void complete(Invoke invoke)
-    {
-        outcome<result_type> result;
-        if (state_->settle(*this)) {
-            if constexpr (!std::is_void_v<result_type>)
-                result.value = ask_.take(*this);
+        if constexpr (threading::is_confined) {
+            auto result = memory_.collect(ask_, *this, state_->settle(*this));
+            const auto route = std::move(route_);
+            const Memory memory = memory_;
+            Handler handler = release_handler();
+            asio::dispatch(executor,
+                           [memory, h = std::move(handler), r = std::move(result)]() mutable {
+                               memory.complete(std::move(h), std::move(r));
+                           });
         } else {
-            result.error = this->error();
+            asio::dispatch(executor, [op = pointer(this)]() mutable { op.release()->complete(); });
         }
-
-        // Free everything before the handler runs: it may reuse the memory, or destroy the
-        // object. The route goes last, since it keeps the handler's context running.
-        const auto route = std::move(route_);
-        const Memory memory = memory_;
-        Handler handler = release_handler();
-        invoke([memory, h = std::move(handler), r = std::move(result)]() mutable {
-            memory.complete(std::move(h), std::move(r));
-        });
     }
 
     void discard()

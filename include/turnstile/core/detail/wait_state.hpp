@@ -85,6 +85,8 @@ protected:
     // Either decides w's fate and returns true, or links w into a queue: `queue_`, or one of
     // the primitive's own.
     virtual bool admit(waiter& w) noexcept = 0;
+    // The same if `newcomers_serve_`: with w, others may go.
+    virtual bool admit_among(waiter& w, ready_list&) noexcept { return admit(w); }
     // Takes w out of the queue it is in. Lists need not say so, since w unlinks itself.
     virtual void remove(waiter& w) noexcept { w.waiter_hook::unlink(); }
     // A waiter left its queue unserved: grants those who may go now.
@@ -98,11 +100,26 @@ protected:
     template <class F>
     auto update(F&& f) noexcept
     {
+        mutex_.lock();
+        return update_locked(std::forward<F>(f));
+    }
+
+    // The two halves of an update that decides only one waiter: lock(), then either send(w), or
+    // update_locked(f) if it turns out to be more. Both release the lock.
+    void lock() noexcept { mutex_.lock(); }
+    void send(waiter& w) noexcept
+    {
+        if (w.elsewhere) [[unlikely]]
+            return send_elsewhere(w);
+        --waiting_;
+        delivery_.ready().push_back(w);
+        send_home();
+    }
+    template <class F>
+    auto update_locked(F&& f) noexcept
+    {
         struct transaction {
-            explicit transaction(wait_state& s) noexcept : state(s), ready(s.ready())
-            {
-                state.mutex_.lock();
-            }
+            explicit transaction(wait_state& s) noexcept : state(s), ready(s.ready()) {}
             transaction(const transaction&) = delete;
             ~transaction() { state.commit(ready); }
 
@@ -132,11 +149,20 @@ protected:
     bool has_waiters() const noexcept { return waiting_ != 0; }
 
     waiter_list queue_;
+    // Whether a newcomer may let others go: then it is admitted by admit_among().
+    bool newcomers_serve_ = false;
 
 private:
     void shut_down() noexcept override;
     void unlink_locked(waiter& w) noexcept;
     friend class delivery<Threading>;
+
+    void start_among_others(waiter& w) noexcept;
+    void keep_context_running() noexcept
+    {
+        if (home_work_.index() == 0)
+            home_work_ = home_.track();
+    }
 
     ready_list ready() noexcept { return ready_list(delivery_.ready(), waiting_); }
 
@@ -153,18 +179,20 @@ private:
     // have got so far: then it is the drain that gives it up.
     void send_home() noexcept
     {
-        if (home_work_.index() != 0 && !has_waiters() && !delivery_.is_queued())
+        if (holds_idle_work() && !delivery_.is_queued()) [[unlikely]]
             return send_last();
         const bool claimed = delivery_.claim();
         mutex_.unlock();
         if (claimed)
             delivery_.post();
     }
-    void send_last() noexcept;
-    void send_elsewhere(ready_list& ready) noexcept;
+    TURNSTILE_COLD void send_last() noexcept;
+    TURNSTILE_COLD void send_elsewhere(waiter& w) noexcept;
+    TURNSTILE_COLD void send_elsewhere(ready_list& ready) noexcept;
+    bool holds_idle_work() const noexcept { return home_work_.index() != 0 && !has_waiters(); }
     work_guard take_idle_work() noexcept
     {
-        return has_waiters() ? work_guard() : std::exchange(home_work_, work_guard());
+        return holds_idle_work() ? std::exchange(home_work_, work_guard()) : work_guard();
     }
 
     mutex_type mutex_;

@@ -2,12 +2,12 @@
 
 #include <turnstile/core/detail/completion_target.hpp>
 #include <turnstile/core/detail/postable.hpp>
-#include <turnstile/core/error.hpp>
+#include <turnstile/core/detail/verdict.hpp>
 
-#include <boost/asio/error.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include <cstddef>
+#include <utility>
 
 namespace turnstile::detail {
 
@@ -35,20 +35,17 @@ public:
     void invoke() { run_(*this, how::invoke); }
     void destroy() { run_(*this, how::destroy); }
 
-    bool undecided() const noexcept { return fate_ == open_fate; }
-    bool granted() const noexcept { return fate_ == granted_fate; }
+    verdict fate() const noexcept { return fate_; }
+    bool undecided() const noexcept { return fate_.must_wait(); }
+    bool granted() const noexcept { return fate_.is_granted(); }
 
-    void grant() noexcept { fate_ = granted_fate; }
-    void fail(errc code) noexcept { fate_ = static_cast<int>(code); }
-    void abort() noexcept { fate_ = aborted_fate; }
-    void reopen() noexcept { fate_ = open_fate; }
+    void decide(verdict fate) noexcept { fate_ = fate; }
+    void grant() noexcept { fate_ = verdict::granted(); }
+    void fail(errc code) noexcept { fate_ = verdict::refused(code); }
+    void abort() noexcept { fate_ = verdict::aborted(); }
+    void reopen() noexcept { fate_ = verdict::wait(); }
 
-    error_code error() const noexcept
-    {
-        if (fate_ > 0)
-            return static_cast<errc>(fate_);
-        return fate_ == aborted_fate ? error_code(asio::error::operation_aborted) : error_code();
-    }
+    error_code error() const noexcept { return fate_.error(); }
 
     // Set while a cancellation handler points here; guarded by the object's lock.
     cancel_link* canceller = nullptr;
@@ -59,13 +56,8 @@ protected:
     ~waiter() = default;
 
 private:
-    // Above these, a fate is the errc the waiter fails with.
-    static constexpr int granted_fate = 0;
-    static constexpr int open_fate = -1;
-    static constexpr int aborted_fate = -2;
-
     run_function run_;
-    int fate_ = open_fate;
+    verdict fate_ = verdict::wait();
 };
 
 // What is posted for a waiter that does not complete on the object's own executor.
@@ -94,30 +86,63 @@ private:
 
 using waiter_list = boost::intrusive::list<waiter, boost::intrusive::constant_time_size<false>>;
 
-// Where waiters go whose fate is decided: to those that complete on the object's own
-// executor, or to those that do not. `waiting` counts those that are not here yet.
-class ready_list {
-public:
-    ready_list(waiter_list& home, std::size_t& waiting) noexcept : home_(home), waiting_(waiting) {}
-
-    void push_back(waiter& w) noexcept
-    {
-        --waiting_;
-        (w.elsewhere ? elsewhere_ : home_).push_back(w);
-    }
-    waiter_list& elsewhere() noexcept { return elsewhere_; }
-
-private:
-    waiter_list& home_;
-    std::size_t& waiting_;
-    waiter_list elsewhere_;
-};
-
 inline waiter& take_front(waiter_list& list) noexcept
 {
     waiter& w = list.front();
     list.pop_front();
     return w;
 }
+
+// A list for what is mostly one waiter at a time: then it is just a pointer.
+class ready_queue {
+public:
+    bool empty() const noexcept { return !first_; }
+    bool has_more() const noexcept { return !rest_.empty(); }
+
+    void push_back(waiter& w) noexcept
+    {
+        if (first_)
+            rest_.push_back(w);
+        else
+            first_ = &w;
+    }
+    waiter& take_front() noexcept
+    {
+        waiter& w = *first_;
+        first_ = rest_.empty() ? nullptr : &detail::take_front(rest_);
+        return w;
+    }
+    void swap(ready_queue& other) noexcept
+    {
+        std::swap(first_, other.first_);
+        rest_.swap(other.rest_);
+    }
+
+private:
+    waiter* first_ = nullptr;
+    waiter_list rest_; // empty if there is no first
+};
+
+// Where waiters go whose fate is decided: to those that complete on the object's own
+// executor, or to those that do not. `waiting` counts those that are not here yet.
+class ready_list {
+public:
+    ready_list(ready_queue& home, std::size_t& waiting) noexcept : home_(home), waiting_(waiting) {}
+
+    void push_back(waiter& w) noexcept
+    {
+        --waiting_;
+        if (w.elsewhere)
+            elsewhere_.push_back(w);
+        else
+            home_.push_back(w);
+    }
+    ready_queue& elsewhere() noexcept { return elsewhere_; }
+
+private:
+    ready_queue& home_;
+    std::size_t& waiting_;
+    ready_queue elsewhere_;
+};
 
 } // namespace turnstile::detail

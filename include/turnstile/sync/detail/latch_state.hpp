@@ -1,0 +1,48 @@
+#pragma once
+
+#include <turnstile/core/detail/flag_gate.hpp>
+#include <turnstile/core/detail/verdict.hpp>
+
+#include <cstdint>
+
+namespace turnstile::detail {
+
+struct latch_waiter : waiter {
+    using waiter::waiter;
+    std::uint64_t arrivals = 0;
+};
+
+// A flag that is raised when a count has come down to zero, and stays so.
+template <class Threading>
+class TURNSTILE_EXPORT latch_state final : public flag_gate<Threading> {
+public:
+    template <class Executor>
+    latch_state(const Executor& executor, std::uint64_t count)
+        : flag_gate<Threading>(executor, count == 0), count_(count)
+    {
+    }
+
+    std::uint64_t count() const noexcept { return count_.load(std::memory_order_acquire); }
+
+    verdict try_wait() const noexcept
+    {
+        return this->is_raised() ? verdict::granted() : verdict::wait();
+    }
+
+    // Granted, or refused with no change if that is more than is left.
+    verdict count_down(std::uint64_t n) noexcept;
+
+    // Counts down only if that opens the latch.
+    verdict try_arrive(std::uint64_t n) noexcept;
+
+    // Takes over an operation, whose arrival counts from here on.
+    void start(latch_waiter& w) noexcept;
+
+private:
+    typename Threading::template cell<std::uint64_t> count_;
+};
+
+extern template class latch_state<thread_safe>;
+extern template class latch_state<strand_confined>;
+
+} // namespace turnstile::detail

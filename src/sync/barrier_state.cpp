@@ -1,0 +1,261 @@
+#include <turnstile/sync/detail/barrier_state.hpp>
+
+namespace turnstile::detail {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+constexpr auto release = std::memory_order_release;
+
+template <class Threading>
+std::exception_ptr barrier_state<Threading>::failure() noexcept
+{
+    return this->update([&](ready_list&) { return failure_; });
+}
+
+// Why nobody can arrive any more, if so.
+template <class Threading>
+verdict barrier_state<Threading>::refusal() const noexcept
+{
+    if (broken_.load(relaxed))
+        return verdict::refused(errc::broken);
+    return parties_.load(relaxed) == 0 ? verdict::refused(errc::closed) : verdict::wait();
+}
+
+template <class Threading>
+bool barrier_state<Threading>::is_complete() const noexcept
+{
+    const std::size_t parties = parties_.load(relaxed);
+    return parties == 0 ? all_dropped_ : arrived_.load(relaxed) >= parties;
+}
+
+// More than a round's worth may have arrived while the one before was closed.
+template <class Threading>
+void barrier_state<Threading>::close_round() noexcept
+{
+    const std::size_t arrived = arrived_.load(relaxed);
+    const std::size_t parties = parties_.load(relaxed);
+    if (arrived <= parties) {
+        leaving_.splice(leaving_.end(), this->queue_);
+        arrived_.store(0, release);
+    } else {
+        for (std::size_t i = 0; i != parties; ++i)
+            leaving_.push_back(take_front(this->queue_));
+        arrived_.store(arrived - parties, release);
+    }
+    if (!leaving_.empty())
+        last_closed_ = static_cast<barrier_waiter&>(leaving_.back()).ticket;
+    all_dropped_ = false;
+    acting_ = true;
+}
+
+// Lets the closed round go; how many there were.
+template <class Threading>
+std::size_t barrier_state<Threading>::release_round(ready_list& ready) noexcept
+{
+    std::size_t index = 0;
+    while (!leaving_.empty()) {
+        auto& w = static_cast<barrier_waiter&>(take_front(leaving_));
+        w.index = index++;
+        w.grant();
+        ready.push_back(w);
+    }
+    return index;
+}
+
+template <class Threading>
+std::exception_ptr barrier_state<Threading>::run_action() noexcept
+{
+    if (!action_)
+        return nullptr;
+    try {
+        action_();
+        return nullptr;
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+// Without the lock, after close_round(): the action, then the release; and the same for the
+// next round, if that has become complete meanwhile. What is returned goes for the first.
+template <class Threading>
+verdict barrier_state<Threading>::finish_round(std::size_t& index) noexcept
+{
+    // The action may destroy the barrier.
+    const wait_state_ptr<Threading> keep_alive(action_ ? this : nullptr);
+    const auto finish = [&] {
+        std::exception_ptr thrown = run_action();
+        return this->update([&](ready_list& ready) {
+            const bool passed = !thrown && !spoiled_;
+            if (thrown) {
+                failure_.swap(thrown);
+                broken_.store(true, release);
+                fail_everybody(ready);
+            }
+            spoiled_ = false;
+            const std::size_t size = release_round(ready);
+            acting_ = !broken_.load(relaxed) && is_complete();
+            if (acting_)
+                close_round();
+            return std::tuple(passed, size, acting_);
+        });
+    };
+
+    auto [passed, size, again] = finish();
+    index = size;
+    while (again)
+        again = std::get<2>(finish());
+    return passed ? verdict::granted() : verdict::refused(errc::broken);
+}
+
+template <class Threading>
+verdict barrier_state<Threading>::try_arrive(std::size_t& index) noexcept
+{
+    if (arrived_.load(relaxed) + 1 < parties_.load(relaxed) && !broken_.load(relaxed))
+        return verdict::wait();
+
+    bool closed = false;
+    const verdict now = this->update([&](ready_list& ready) {
+        const verdict refused = refusal();
+        if (!refused.must_wait() || acting_ || arrived_.load(relaxed) + 1 != parties_.load(relaxed))
+            return refused;
+        close_round();
+        if (action_) {
+            closed = true;
+        } else {
+            index = release_round(ready);
+            acting_ = false;
+        }
+        return verdict::granted();
+    });
+    return closed ? finish_round(index) : now;
+}
+
+template <class Threading>
+void barrier_state<Threading>::start(barrier_waiter& w) noexcept
+{
+    bool is_last = false;
+    w.is_last = &is_last;
+    wait_state<Threading>::start(w); // it may be gone after that
+    if (is_last) {
+        std::size_t index = 0;
+        finish_round(index);
+    }
+}
+
+template <class Threading>
+bool barrier_state<Threading>::admit(waiter& w) noexcept
+{
+    auto& self = static_cast<barrier_waiter&>(w);
+    const verdict refused = refusal();
+    if (!refused.must_wait()) {
+        w.fail(refused.code());
+        return true;
+    }
+    self.ticket = ++tickets_;
+    this->queue_.push_back(w);
+    arrived_.store(arrived_.load(relaxed) + 1, release);
+    if (!acting_ && is_complete()) {
+        close_round();
+        *self.is_last = true;
+    }
+    return false;
+}
+
+template <class Threading>
+verdict barrier_state<Threading>::drop(std::size_t n) noexcept
+{
+    bool closed = false;
+    const verdict now = this->update([&](ready_list&) {
+        const std::size_t parties = parties_.load(relaxed);
+        const std::size_t arrived = arrived_.load(relaxed);
+        if (parties == 0)
+            return verdict::refused(errc::closed);
+        if (n == 0 || arrived > parties || n > parties - arrived)
+            return verdict::refused(errc::invalid_argument);
+        parties_.store(parties - n, release);
+        if (broken_.load(relaxed))
+            return verdict::granted();
+        all_dropped_ = n == parties;
+        closed = !acting_ && is_complete();
+        if (closed)
+            close_round();
+        return verdict::granted();
+    });
+    if (closed) {
+        std::size_t index = 0;
+        finish_round(index);
+    }
+    return now;
+}
+
+template <class Threading>
+void barrier_state<Threading>::fail(waiter_list& waiters, ready_list& ready) noexcept
+{
+    while (!waiters.empty()) {
+        waiter& w = take_front(waiters);
+        w.fail(errc::broken);
+        ready.push_back(w);
+    }
+}
+
+template <class Threading>
+void barrier_state<Threading>::fail_everybody(ready_list& ready) noexcept
+{
+    spoiled_ = acting_;
+    fail(leaving_, ready);
+    fail(this->queue_, ready);
+    arrived_.store(0, release);
+}
+
+template <class Threading>
+void barrier_state<Threading>::reset() noexcept
+{
+    std::exception_ptr forgotten;
+    this->update([&](ready_list& ready) {
+        fail_everybody(ready);
+        broken_.store(false, release);
+        failure_.swap(forgotten);
+    });
+}
+
+template <class Threading>
+void barrier_state<Threading>::abort() noexcept
+{
+    this->update([&](ready_list& ready) {
+        fail_everybody(ready);
+        broken_.store(true, release);
+    });
+}
+
+// Once its round is closed, the arrival of a cancelled waiter stands.
+template <class Threading>
+void barrier_state<Threading>::remove(waiter& w) noexcept
+{
+    w.waiter_hook::unlink();
+    if (static_cast<barrier_waiter&>(w).ticket <= last_closed_)
+        return;
+    arrived_.store(arrived_.load(relaxed) - 1, release);
+    if (cancelling_breaks_)
+        broken_.store(true, release);
+}
+
+template <class Threading>
+void barrier_state<Threading>::reconsider(ready_list& ready) noexcept
+{
+    if (!broken_.load(relaxed))
+        return;
+    fail(this->queue_, ready);
+    arrived_.store(0, release);
+}
+
+template <class Threading>
+void barrier_state<Threading>::take_all(waiter_list& out) noexcept
+{
+    out.splice(out.end(), leaving_);
+    wait_state<Threading>::take_all(out);
+    arrived_.store(0, release);
+}
+
+template class barrier_state<thread_safe>;
+template class barrier_state<strand_confined>;
+
+} // namespace turnstile::detail
