@@ -4,6 +4,8 @@
 #include "support/counters.hpp"
 #include "support/fanout_workloads.hpp"
 #include "support/meter.hpp"
+#include "support/shared_gates.hpp"
+#include "support/turns.hpp"
 #include "support/workloads.hpp"
 
 #include <cstdlib>
@@ -41,6 +43,16 @@ bool cancel_some(std::int64_t n)
                          {.waiters = 100, .batch = 50, .rounds = static_cast<int>(n / 50) - 1});
 }
 
+template <class Lock>
+bool crowd_of_readers(std::int64_t n)
+{
+    return read_mostly<Lock>(unmeasured, n / 100);
+}
+
+template <class Turns>
+bool alternate(std::int64_t n)
+{
+    return take_turns<Turns>(unmeasured, n);
 template <class Barrier>
 bool meet_100(std::int64_t n)
 {
@@ -91,6 +103,13 @@ constexpr workload workloads[] = {
     {"timer_event", &wake<timer_event>},
     {"cancel", &cancel_some<turnstile_event<turnstile::event>>},
     {"channel_cancel", &cancel_some<channel_event<channel>>},
+    {"read", &lock<turnstile_reader<turnstile::shared_mutex>>},
+    {"read_local", &lock<turnstile_reader<turnstile::local::shared_mutex>>},
+    {"read_mostly", &crowd_of_readers<turnstile_read_write<turnstile::shared_mutex>>},
+    {"channel_read_mostly", &crowd_of_readers<channel_read_write<channel>>},
+    {"turns", &alternate<condition_turns<turnstile::condition, turnstile::mutex>>},
+    {"channel_turns", &alternate<channel_turns<channel>>},
+    {"timer_turns", &alternate<timer_turns>},
     {"barrier", &meet_100<turnstile_barrier<turnstile::barrier>>},
     {"barrier_local", &meet_100<turnstile_barrier<turnstile::local::barrier>>},
     {"timer_barrier", &meet_100<timer_barrier>},

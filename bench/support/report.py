@@ -39,6 +39,9 @@ ROWS = [
     ("cancel_1", "W8 cancel the only waiter", None),
     ("cancel_1000", "W8 cancel one of 1,000", None),
     ("cancel_100000", "W8 cancel one of 100,000", None),
+    ("read", "W9 shared_mutex, uncontended read", "nested_call"),
+    ("read_mostly", "shared_mutex, 90 of 100 read", "post"),
+    ("turns", "condition, two take turns", None),
     ("bytes_mutex", "a mutex (bytes)", None),
     ("bytes_event", "an event (bytes)", None),
     ("bytes_coroutine", "a waiting coroutine (bytes)", "bytes_coroutine"),
@@ -189,6 +192,8 @@ def print_notes(results):
 AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("lock", "channel", 6.0),
     ("acquire", "channel", 6.0),
+    ("read", "channel", 6.0),
+    ("read_mostly", "channel", 1.0),
     ("mutex", "channel", 1.0),
     ("mutex_2_threads", "concurrent_channel", 1.0),
     ("semaphore", "channel", 1.0),
@@ -211,6 +216,7 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
 
 
 # Ten coroutines yield at the same time, and Asio keeps the memory of two such posts.
+YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads", "read_mostly")
 YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads")
 YIELD_ALLOCATES += ("oneshot",)  # made anew each time
 
