@@ -2,7 +2,10 @@
 // count <workload> <n>. See bench/instructions.
 #include "support/barriers.hpp"
 #include "support/counters.hpp"
+#include "support/fanout_workloads.hpp"
 #include "support/meter.hpp"
+#include "support/shared_gates.hpp"
+#include "support/turns.hpp"
 #include "support/workloads.hpp"
 
 #include <cstdlib>
@@ -40,6 +43,16 @@ bool cancel_some(std::int64_t n)
                          {.waiters = 100, .batch = 50, .rounds = static_cast<int>(n / 50) - 1});
 }
 
+template <class Lock>
+bool crowd_of_readers(std::int64_t n)
+{
+    return read_mostly<Lock>(unmeasured, n / 100);
+}
+
+template <class Turns>
+bool alternate(std::int64_t n)
+{
+    return take_turns<Turns>(unmeasured, n);
 template <class Barrier>
 bool meet_100(std::int64_t n)
 {
@@ -51,6 +64,16 @@ bool reach_one_of_1000(std::int64_t n)
 {
     return reach<Counter>(unmeasured,
                           {.waiters = 1000, .batch = 50, .rounds = static_cast<int>(n / 50) - 1});
+template <class Fanout>
+bool fan_out_to_100(std::int64_t n)
+{
+    return fan_out<Fanout>(unmeasured, 100, static_cast<int>(n / 100));
+}
+
+template <class Once>
+bool once(std::int64_t n)
+{
+    return hand_over_once<Once>(unmeasured, static_cast<int>(n));
 }
 
 bool nested_call(std::int64_t n) { return loop(unmeasured, n, &empty_coroutine); }
@@ -80,10 +103,25 @@ constexpr workload workloads[] = {
     {"timer_event", &wake<timer_event>},
     {"cancel", &cancel_some<turnstile_event<turnstile::event>>},
     {"channel_cancel", &cancel_some<channel_event<channel>>},
+    {"read", &lock<turnstile_reader<turnstile::shared_mutex>>},
+    {"read_local", &lock<turnstile_reader<turnstile::local::shared_mutex>>},
+    {"read_mostly", &crowd_of_readers<turnstile_read_write<turnstile::shared_mutex>>},
+    {"channel_read_mostly", &crowd_of_readers<channel_read_write<channel>>},
+    {"turns", &alternate<condition_turns<turnstile::condition, turnstile::mutex>>},
+    {"channel_turns", &alternate<channel_turns<channel>>},
+    {"timer_turns", &alternate<timer_turns>},
     {"barrier", &meet_100<turnstile_barrier<turnstile::barrier>>},
     {"barrier_local", &meet_100<turnstile_barrier<turnstile::local::barrier>>},
     {"timer_barrier", &meet_100<timer_barrier>},
     {"counter", &reach_one_of_1000<turnstile_counter<turnstile::counter>>},
+    {"fanout", &fan_out_to_100<turnstile_broadcast<turnstile::broadcast<int>>>},
+    {"fanout_local", &fan_out_to_100<turnstile_broadcast<turnstile::local::broadcast<int>>>},
+    {"channel_fanout", &fan_out_to_100<channel_for_each<int_channel>>},
+    {"watch", &fan_out_to_100<turnstile_watch<turnstile::watch<int>>>},
+    {"watch_local", &fan_out_to_100<turnstile_watch<turnstile::local::watch<int>>>},
+    {"timer_watch", &fan_out_to_100<timer_watch>},
+    {"oneshot", &once<turnstile_once<turnstile::oneshot<int>>>},
+    {"channel_oneshot", &once<channel_once<int_channel>>},
     {"nested_call", &nested_call},
     {"post", &post},
 };

@@ -33,9 +33,15 @@ ROWS = [
     ("counter_1", "counter, a change reaches the only waiter", None),
     ("counter_1000", "counter, a change reaches one of 1,000", None),
     ("counter_100000", "counter, a change reaches one of 100,000", None),
+    ("fanout_100", "broadcast to 100 receivers, each", None),
+    ("watch_100", "watch, 100 readers, each", None),
+    ("oneshot", "oneshot, made, awaited and dropped", None),
     ("cancel_1", "W8 cancel the only waiter", None),
     ("cancel_1000", "W8 cancel one of 1,000", None),
     ("cancel_100000", "W8 cancel one of 100,000", None),
+    ("read", "W9 shared_mutex, uncontended read", "nested_call"),
+    ("read_mostly", "shared_mutex, 90 of 100 read", "post"),
+    ("turns", "condition, two take turns", None),
     ("bytes_mutex", "a mutex (bytes)", None),
     ("bytes_event", "an event (bytes)", None),
     ("bytes_coroutine", "a waiting coroutine (bytes)", "bytes_coroutine"),
@@ -186,12 +192,18 @@ def print_notes(results):
 AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("lock", "channel", 6.0),
     ("acquire", "channel", 6.0),
+    ("read", "channel", 6.0),
+    ("read_mostly", "channel", 1.0),
     ("mutex", "channel", 1.0),
     ("mutex_2_threads", "concurrent_channel", 1.0),
     ("semaphore", "channel", 1.0),
     ("semaphore_2_threads", "concurrent_channel", 1.0),
     ("broadcast_1000", "channel", 2.5),
     ("broadcast_100000", "channel", 2.5),
+    ("fanout_100", "channel", 1.5),
+    ("watch_100", "channel", 1.5),
+    ("watch_100", "timer", 1.0),
+    ("oneshot", "channel", 1.0),
     *((workload, "timer", 1.0)
       for workload in ("mutex", "semaphore", "broadcast_1000", "broadcast_100000")),
     ("barrier", "timer", 1.5),
@@ -204,7 +216,9 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
 
 
 # Ten coroutines yield at the same time, and Asio keeps the memory of two such posts.
+YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads", "read_mostly")
 YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads")
+YIELD_ALLOCATES += ("oneshot",)  # made anew each time
 
 
 def misses(results):

@@ -1,6 +1,10 @@
 // Everything.
 #pragma once
 
+#include <turnstile/channel/broadcast.hpp>
+#include <turnstile/channel/oneshot.hpp>
+#include <turnstile/channel/shared_value.hpp>
+#include <turnstile/channel/watch.hpp>
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/error.hpp>
@@ -9,8 +13,11 @@
 #include <turnstile/sync/auto_reset_event.hpp>
 #include <turnstile/sync/barrier.hpp>
 #include <turnstile/sync/counter.hpp>
+#include <turnstile/sync/condition.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/latch.hpp>
 #include <turnstile/sync/mutex.hpp>
 #include <turnstile/sync/semaphore.hpp>
+#include <turnstile/sync/shared_mutex.hpp>
+#include <turnstile/sync/upgrade_lock.hpp>
 #include <turnstile/version.hpp>

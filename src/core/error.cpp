@@ -42,6 +42,10 @@ public:
             return "the count would rise above its upper bound";
         case errc::predicate_failed:
             return "the predicate threw an exception";
+        case errc::sender_gone:
+            return "the sender is gone, and has sent nothing";
+        case errc::upgrade_conflict:
+            return "another upgrade of the lock is waiting already";
         }
         return "unknown turnstile error " + std::to_string(value);
     }
@@ -72,6 +76,10 @@ public:
             return conditions::make_error_condition(conditions::connection_refused);
         case errc::retries_exhausted:
             return conditions::make_error_condition(conditions::io_error);
+        case errc::sender_gone:
+            return conditions::make_error_condition(conditions::broken_pipe);
+        case errc::upgrade_conflict:
+            return conditions::make_error_condition(conditions::resource_deadlock_would_occur);
         }
         return {value, *this};
     }

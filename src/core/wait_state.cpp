@@ -17,14 +17,26 @@ void wait_state<Threading>::start(waiter& w) noexcept
         // Who waits for more than one object may come to one that is gone.
         if (!alive_.load(std::memory_order_relaxed)) [[unlikely]] {
             w.abort();
+        } else if (newcomers_serve_) {
+            return start_among_others(w);
         } else if (!admit(w)) {
-            if (home_work_.index() == 0)
-                home_work_ = home_.track();
+            keep_context_running();
             mutex_.unlock(); // from here on w may be gone at any moment
             return;
         }
     }
     send(w);
+}
+
+template <class Threading>
+void wait_state<Threading>::start_among_others(waiter& w) noexcept
+{
+    update_locked([&](ready_list& ready) {
+        if (admit_among(w, ready))
+            ready.push_back(w);
+        else
+            keep_context_running();
+    });
 }
 
 template <class Threading>
@@ -36,8 +48,7 @@ bool wait_state<Threading>::reopen(waiter& w) noexcept
     }
     w.reopen();
     ++waiting_;
-    if (home_work_.index() == 0)
-        home_work_ = home_.track();
+    keep_context_running();
     return true;
 }
 

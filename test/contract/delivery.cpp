@@ -1,5 +1,5 @@
 // Where, when and in what order handlers run.
-#include "contract/subjects.hpp"
+#include "contract/subject.hpp"
 #include "kit/run.hpp"
 
 #include <boost/asio.hpp>
@@ -17,211 +17,243 @@ using kit::completion;
 
 BOOST_AUTO_TEST_SUITE(delivery)
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(never_completes_inside_the_initiator, S, subjects)
+CONTRACT(never_completes_inside_the_initiator)
 {
     kit::drained_context io;
-    S s(io.get_executor());
+    auto s = kind.make(io.get_executor());
     completion waiting;
-    start(s, waiting);
+    s->start(waiting);
     BOOST_TEST(!waiting.done());
-    s.grant();
+    s->grant();
     BOOST_TEST(!waiting.done(), "completed inside the call that let it go");
     kit::run(io);
     BOOST_TEST(waiting.succeeded());
 
-    if (s.available() == 0)
-        s.grant();
+    if (!kind.keeps_grants)
+        return;
+    s = kind.after(s);
+    if (s->available() == 0)
+        s->grant();
     completion ready;
     asio::post(io, [&] {
-        start(s, ready);
+        s->start(ready);
         BOOST_TEST(!ready.done(), "completed inside its initiating function");
     });
     kit::run(io);
     BOOST_TEST(ready.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(completes_in_the_order_of_arrival, S, subjects)
+CONTRACT_WHERE(completes_in_the_order_of_arrival, kind.has_several_waiters())
 {
     kit::drained_context io;
-    S s(io.get_executor());
-    std::vector<completion> all(20);
+    auto s = kind.make(io.get_executor());
+    std::vector<completion> all(kind.up_to(20));
     for (const auto& c : all)
-        start(s, c);
+        s->start(c);
     for (std::size_t i = 0; i != all.size(); ++i) {
-        s.grant();
+        s->grant();
         kit::poll_leaves_work(io);
+        const auto done = static_cast<std::size_t>(std::count_if(
+            all.begin(), all.end(), [](const completion& c) { return c.succeeded(); }));
+        BOOST_TEST(done == (kind.is_broadcast ? all.size() : i + 1));
+        if (!kind.order_is_fifo)
+            continue;
         BOOST_TEST(all[i].succeeded());
-        if (!S::is_broadcast && i + 1 != all.size())
-            BOOST_TEST(!all[i + 1].done());
         if (i != 0)
             BOOST_TEST(all[i - 1].before(all[i]));
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(nobody_overtakes_a_waiter, S, subjects)
+CONTRACT_WHERE(nobody_overtakes_a_waiter, !kind.is_broadcast && kind.can_try && kind.order_is_fifo)
 {
-    if constexpr (!S::is_broadcast) {
-        kit::drained_context io;
-        S s(io.get_executor());
-        completion first;
-        start(s, first);
-        BOOST_TEST(!s.try_op());
-        s.grant();
-        BOOST_TEST(!s.try_op(), "a try took what was granted to a waiter");
-        kit::run(io);
-        BOOST_TEST(first.succeeded());
-        s.grant();
-        BOOST_TEST(s.try_op());
-    }
+    kit::drained_context io;
+    auto s = kind.make(io.get_executor());
+    completion first;
+    s->start(first);
+    BOOST_TEST(!s->try_op());
+    s->grant();
+    BOOST_TEST(!s->try_op(), "a try took what was granted to a waiter");
+    kit::run(io);
+    BOOST_TEST(first.succeeded());
+    if (!kind.keeps_grants)
+        return;
+    s = kind.after(s);
+    s->grant();
+    BOOST_TEST(s->try_op());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(runs_on_the_associated_executor, S, subjects)
+CONTRACT(runs_on_the_associated_executor)
 {
     kit::drained_context home;
     asio::io_context elsewhere;
-    S s(home.get_executor());
+    auto s = kind.make(home.get_executor());
     completion there;
-    start(s, there, [&](auto h) { return asio::bind_executor(elsewhere, std::move(h)); });
-    auto strand = asio::make_strand(home);
+    s->start_on(elsewhere.get_executor(), there);
+    auto strand = asio::make_strand(home.get_executor());
     completion in_strand;
     bool inside = false;
-    s.async_op(asio::bind_executor(strand, in_strand.handler([&](auto... values) {
-        inside = strand.running_in_this_thread();
-        s.consume(std::move(values)...);
-    })));
+    auto t = kind.beside(s);
+    t->start_on(strand, {in_strand, [&](error_code) { inside = strand.running_in_this_thread(); }});
 
-    s.grant();
+    s->grant();
     kit::poll_leaves_work(home);
     BOOST_TEST(!there.done(), "ran on the wrong context");
     kit::run(elsewhere);
     BOOST_TEST(there.succeeded());
-    s.grant();
+    t->grant();
     kit::run(home);
     BOOST_TEST(in_strand.succeeded());
     BOOST_TEST(inside, "ran outside its strand");
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(takes_a_handler_that_can_only_be_dispatched_to, S, subjects)
+CONTRACT(runs_on_an_associated_executor_of_any_type)
+{
+    kit::drained_context home;
+    kit::drained_context elsewhere;
+    auto strand = asio::make_strand(home.get_executor());
+    auto s = kind.make(home.get_executor());
+    completion at_home;
+    completion there;
+    completion in_strand;
+    bool inside = false;
+    s->start_on(asio::any_io_executor(home.get_executor()), at_home);
+    s->grant();
+    kit::run(home);
+    BOOST_TEST(at_home.succeeded());
+
+    s = kind.make(home.get_executor());
+    s->start_on(asio::any_io_executor(elsewhere.get_executor()), there);
+    s->grant();
+    kit::poll_leaves_work(home);
+    BOOST_TEST(!there.done(), "ran on the wrong context");
+    kit::run(elsewhere);
+    BOOST_TEST(there.succeeded());
+
+    s = kind.make(home.get_executor());
+    s->start_on(asio::any_io_executor(strand),
+                {in_strand, [&](error_code) { inside = strand.running_in_this_thread(); }});
+    s->grant();
+    kit::run(home);
+    BOOST_TEST(in_strand.succeeded());
+    BOOST_TEST(inside, "ran outside its strand");
+}
+
+CONTRACT(takes_a_handler_that_can_only_be_dispatched_to)
 {
     // Posted to the object's executor, and dispatched from there.
     kit::drained_context home;
     kit::drained_context elsewhere;
-    S s(home.get_executor());
+    auto s = kind.make(home.get_executor());
     completion c;
     completion gone;
     const auto there = asio::any_completion_executor(elsewhere.get_executor());
-    start(s, c, [&](auto h) { return asio::bind_executor(there, std::move(h)); });
+    s->start_on(there, c);
     BOOST_TEST(kit::poll_leaves_work(home));
-    s.grant();
+    s->grant();
     kit::poll_leaves_work(home);
     BOOST_TEST(!c.done());
     kit::run(elsewhere);
     BOOST_TEST(c.succeeded());
 
-    start(s, gone, [&](auto h) { return asio::bind_executor(there, std::move(h)); });
-    s.destroy();
+    s = kind.after(s);
+    s->start_on(there, gone);
+    s->destroy();
     kit::poll_leaves_work(home);
     kit::run(elsewhere);
     BOOST_TEST(gone.done());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_on_the_system_context_runs_where_it_completes, S, subjects)
+CONTRACT(a_handler_on_the_system_context_runs_where_it_completes)
 {
     kit::drained_context io;
-    S s(io.get_executor());
+    auto s = kind.make(io.get_executor());
     completion c;
     std::thread::id where;
-    s.async_op(asio::bind_executor(asio::system_executor(), c.handler([&](auto... values) {
-        where = std::this_thread::get_id();
-        s.consume(std::move(values)...);
-    })));
-    s.grant();
+    s->start_on(asio::system_executor(),
+                {c, [&](error_code) { where = std::this_thread::get_id(); }});
+    s->grant();
     kit::run(io);
     BOOST_TEST(c.succeeded());
     BOOST_TEST((where == std::this_thread::get_id()), "a system thread was started for it");
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(works_on_a_strand_and_on_a_thread_pool, S, subjects)
+CONTRACT(works_on_a_strand_and_on_a_thread_pool)
 {
     {
         kit::drained_context io;
-        S s(asio::make_strand(io));
+        auto s = kind.make(asio::make_strand(io));
         completion c;
-        start(s, c);
-        s.grant();
+        s->start(c);
+        s->grant();
         kit::run(io);
         BOOST_TEST(c.succeeded());
     }
     {
         kit::drained_context io;
-        S s(asio::make_strand(asio::any_io_executor(io.get_executor())));
+        auto s = kind.make(asio::make_strand(asio::any_io_executor(io.get_executor())));
         completion c;
-        start(s, c);
-        s.grant();
+        s->start(c);
+        s->grant();
         kit::run(io);
         BOOST_TEST(c.succeeded());
     }
     asio::thread_pool pool(1);
-    S s(asio::make_strand(pool));
+    auto s = kind.make(asio::make_strand(pool));
     completion c;
-    asio::post(s.object->get_executor(), [&] {
-        start(s, c);
-        s.grant();
+    asio::post(s->executor(), [&] {
+        s->start(c);
+        s->grant();
     });
     pool.join();
     BOOST_TEST(c.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(pending_waits_keep_run_alive, S, subjects)
+CONTRACT(pending_waits_keep_run_alive)
 {
     kit::drained_context home;
     kit::drained_context elsewhere;
-    S s(home.get_executor());
+    auto s = kind.make(home.get_executor());
     completion c;
-    start(s, c, [&](auto h) { return asio::bind_executor(elsewhere, std::move(h)); });
+    s->start_on(elsewhere.get_executor(), c);
     BOOST_TEST(kit::poll_leaves_work(home), "the object's context ran out of work");
     BOOST_TEST(kit::poll_leaves_work(elsewhere), "the handler's context ran out of work");
-    s.grant();
+    s->grant();
     kit::poll_leaves_work(home);
     kit::run(elsewhere);
     BOOST_TEST(c.succeeded());
     BOOST_TEST(!kit::poll_leaves_work(home));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_may_start_the_next_operation, S, subjects)
+CONTRACT_WHERE(a_handler_may_start_the_next_operation, kind.is_reusable)
 {
     kit::drained_context io;
-    S s(io.get_executor());
+    auto s = kind.make(io.get_executor());
     completion second;
     completion first;
-    s.async_op(first.handler([&](auto... values) {
-        s.consume(std::move(values)...);
-        start(s, second);
-        s.grant();
-        BOOST_TEST(!second.done(), "completed inside a handler");
-    }));
-    s.grant();
+    s->start({first, [&](error_code) {
+                  s->start(second);
+                  s->grant();
+                  BOOST_TEST(!second.done(), "completed inside a handler");
+              }});
+    s->grant();
     kit::run(io);
     BOOST_TEST(first.succeeded());
     BOOST_TEST(second.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_throwing_handler_loses_no_other, S, subjects)
+CONTRACT_WHERE(a_throwing_handler_loses_no_other, kind.has_several_waiters())
 {
     kit::drained_context io;
-    S s(io.get_executor());
-    std::vector<completion> others(5);
-    start(s, others[0]);
-    s.async_op([&](error_code, auto... values) {
-        s.consume(std::move(values)...);
-        throw std::runtime_error("from a handler");
-    });
+    auto s = kind.make(io.get_executor());
+    std::vector<completion> others(kind.up_to(6) - 1);
+    s->start(others[0]);
+    s->start(operation([](error_code) { throw std::runtime_error("from a handler"); }));
     for (std::size_t i = 1; i != others.size(); ++i)
-        start(s, others[i]);
+        s->start(others[i]);
 
     int thrown = 0;
     for (std::size_t i = 0; i != others.size() + 1; ++i) {
-        s.grant();
+        s->grant();
         for (bool again = true; again;) {
             again = false;
             try {
@@ -237,55 +269,55 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_throwing_handler_loses_no_other, S, subjects)
         BOOST_TEST(c.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(many_waiters_need_no_deep_recursion, S, subjects)
+CONTRACT_WHERE(many_waiters_need_no_deep_recursion, kind.has_several_waiters())
 {
-    constexpr int many = 100'000;
+    const std::size_t many = kind.up_to(100'000);
     kit::drained_context io;
-    S s(io.get_executor());
-    int served = 0;
-    for (int i = 0; i != many; ++i) {
-        s.async_op([&](error_code ec, auto... values) {
-            served += ec ? 0 : 1;
-            s.consume(std::move(values)...);
-            if (!S::is_broadcast)
-                s.grant();
-        });
-    }
-    s.grant();
+    auto s = kind.make(io.get_executor());
+    std::size_t served = 0;
+    const auto serve_the_next = [&](error_code ec) {
+        served += ec ? 0 : 1;
+        if (!kind.is_broadcast && served != many)
+            s->grant();
+    };
+    for (std::size_t i = 0; i != many; ++i)
+        s->start(operation(serve_the_next));
+    s->grant();
     kit::run(io);
     BOOST_TEST(served == many);
-    int aborted = 0;
-    S doomed(io.get_executor());
-    for (int i = 0; i != many; ++i)
-        doomed.async_op([&](error_code ec, auto...) { aborted += ec ? 1 : 0; });
-    doomed.destroy();
+    std::size_t aborted = 0;
+    auto doomed = kind.make(io.get_executor());
+    for (std::size_t i = 0; i != many; ++i)
+        doomed->start(operation([&](error_code ec) { aborted += ec ? 1 : 0; }));
+    doomed->destroy();
     kit::run(io);
     BOOST_TEST(aborted == many);
 }
 
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
-BOOST_AUTO_TEST_CASE_TEMPLATE(completes_through_the_immediate_executor, S, subjects)
+CONTRACT(completes_through_the_immediate_executor)
 {
     // Inside the initiating function, without the lock: the handler may use the object.
     kit::drained_context io;
-    S s(io.get_executor());
+    auto s = kind.make(io.get_executor());
     completion waiting;
     completion ready;
-    auto inline_executor = asio::system_executor();
-    start(s, waiting,
-          [&](auto h) { return asio::bind_immediate_executor(inline_executor, std::move(h)); });
+    s->start_immediate(asio::system_executor(), waiting);
     BOOST_TEST(!waiting.done());
-    s.grant();
+    s->grant();
     BOOST_TEST(!waiting.done());
     kit::run(io);
     BOOST_TEST(waiting.succeeded());
 
-    if (s.available() == 0)
-        s.grant();
-    s.async_op(asio::bind_immediate_executor(inline_executor, ready.handler([&](auto... values) {
-        s.consume(std::move(values)...);
-        s.grant();
-    })));
+    if (!kind.keeps_grants)
+        return;
+    s = kind.after(s);
+    if (s->available() == 0)
+        s->grant();
+    s->start_immediate(asio::system_executor(), {ready, [&](error_code) {
+                                                     if (kind.is_reusable)
+                                                         s->grant();
+                                                 }});
     BOOST_TEST(ready.succeeded());
 }
 #endif

@@ -1,34 +1,79 @@
-// The list of waiting operations that the contract tests run over. To add a primitive: write
-// its subject, and add it to `subjects` at the end.
+// What a subject of the contract is made of, for test/contract/subjects/<primitive>.hpp. To
+// add a primitive: write its subjects there, and beside it a .cpp with
+// ENROLL_SUBJECTS(<primitive>_subjects).
 //
-// A subject is made so that an operation started now has to wait. grant() lets one go (or
-// all, if it is a broadcast); consume() takes what a completed operation was given, so that
-// the next one waits again; available() says how many grants are stored, capacity how many
-// can be.
+// A subject is made so that an operation started now has to wait:
+//   async_op(token), async_op()   the operation, also with its default token
+//   grant()                       lets one go (or all, if it is a broadcast)
+//   consume(values...)            takes what a completed operation was given, so that the next
+//                                 one waits again
+//   available()                   how many grants are stored
+//   try_op()                      the operation, if it need not wait; leave it out if there
+//                                 is no such thing
+//   after_error(ec)               called in the handler of whatever completes with an error;
+//                                 nothing to do by default
+//   object, destroy()             the object, from subject_base
+//
+// and says by these how it differs from a semaphore; the values in brackets are those of
+// subject_traits, the base of subject_base:
+//   is_broadcast [false]     a grant lets everybody go who waits
+//   is_spent [false]         a broadcast is over with that; otherwise it stays granted
+//   keeps_grants [true]      a grant while nobody waits is stored; not so with a notification
+//   capacity [1]             how many grants can be stored
+//   max_waiters [no limit]   how many operations may wait at a time
+//   is_reusable [true]       there can be a grant, a completion, and another grant
+//   order_is_fifo [true]     who came first goes first
+//   rebinds_executor [true]  the object has rebind_executor
+//   exempt_from [none]       names of properties that make no sense for it: say why
+//
+// For instance:
+//   shared_mutex lock_shared, latch, counter   is_broadcast, and grant() harmless if repeated
+//   shared_mutex upgrade                       max_waiters = 1
+//   condition                                  keeps_grants = false, after_error unlocks
+//   barrier, condition with notify_all         is_broadcast, is_spent, keeps_grants = false
+//   queue                                      as it is; pop: grant() pushes, push: grant() pops
+//   watch                                      is_broadcast, is_spent
+//   oneshot                                    max_waiters = 1, is_reusable = false
+//   rate_limiter                               grant() moves the clock; exempt_from the sweep
+//                                              if it needs a real timer: those need an
+//                                              io_context
 #pragma once
 
-#include "kit/completion.hpp"
+#include "contract/subject.hpp"
 
-#include <turnstile/sync/auto_reset_event.hpp>
-#include <turnstile/sync/event.hpp>
-#include <turnstile/sync/mutex.hpp>
-#include <turnstile/sync/semaphore.hpp>
+#include <turnstile/core/default_token.hpp>
+#include <turnstile/core/threading.hpp>
 
-#include <boost/asio/any_io_executor.hpp>
-
+#include <array>
+#include <cstddef>
+#include <limits>
 #include <memory>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 namespace contract {
 
-namespace asio = boost::asio;
-using turnstile::error_code;
 using turnstile::strand_confined;
 using turnstile::thread_safe;
 
+// What holds unless a subject says otherwise.
+struct subject_traits {
+    static constexpr bool is_broadcast = false;
+    static constexpr bool is_spent = false;
+    static constexpr bool keeps_grants = true;
+    static constexpr std::size_t capacity = 1;
+    static constexpr std::size_t max_waiters = std::numeric_limits<std::size_t>::max();
+    static constexpr bool is_reusable = true;
+    static constexpr bool order_is_fifo = true;
+    static constexpr bool rebinds_executor = true;
+    static constexpr std::array<std::string_view, 0> exempt_from{};
+
+    void after_error(error_code) {}
+};
+
 template <class Object>
-struct subject_base {
+struct subject_base : subject_traits {
     using object_type = Object;
     using threading = typename Object::threading_policy;
     static constexpr bool is_confined = threading::is_confined;
@@ -43,118 +88,5 @@ struct subject_base {
 
     std::unique_ptr<Object> object;
 };
-
-template <class Threading>
-struct mutex_lock : subject_base<turnstile::basic_mutex<asio::any_io_executor, Threading>> {
-    using base = subject_base<turnstile::basic_mutex<asio::any_io_executor, Threading>>;
-    static constexpr bool is_broadcast = false;
-    static constexpr std::size_t capacity = 1;
-
-    explicit mutex_lock(const asio::any_io_executor& executor) : base(executor)
-    {
-        BOOST_TEST_REQUIRE(this->object->try_lock());
-    }
-    template <class Token>
-    auto async_op(Token&& token)
-    {
-        return this->object->async_lock(std::forward<Token>(token));
-    }
-    auto async_op() { return this->object->async_lock(); }
-    bool try_op() { return this->object->try_lock(); }
-    void grant() { this->object->unlock(); }
-    std::size_t available() const { return this->object->is_locked() ? 0 : 1; }
-    template <class Lock>
-    void consume(Lock lock)
-    {
-        BOOST_TEST(lock.owns_lock());
-        lock.release();
-    }
-};
-
-template <class Threading, unsigned N>
-struct semaphore_acquire
-    : subject_base<turnstile::basic_semaphore<asio::any_io_executor, Threading>> {
-    using base = subject_base<turnstile::basic_semaphore<asio::any_io_executor, Threading>>;
-    static constexpr bool is_broadcast = false;
-    static constexpr std::size_t capacity = 5;
-
-    explicit semaphore_acquire(const asio::any_io_executor& executor) : base(executor, N - 1) {}
-    template <class Token>
-    auto async_op(Token&& token)
-    {
-        return this->object->async_acquire(N, std::forward<Token>(token));
-    }
-    auto async_op() { return this->object->async_acquire(N); }
-    bool try_op() { return this->object->try_acquire(N).detach() == N; }
-    void grant() { this->object->release(N); }
-    std::size_t available() const { return this->object->available() / N; }
-    template <class Permit>
-    void consume(Permit permit)
-    {
-        BOOST_TEST(permit.detach() == N);
-    }
-};
-
-template <class Threading>
-struct event_wait : subject_base<turnstile::basic_event<asio::any_io_executor, Threading>> {
-    using base = subject_base<turnstile::basic_event<asio::any_io_executor, Threading>>;
-    static constexpr bool is_broadcast = true;
-    static constexpr std::size_t capacity = 1;
-
-    using base::base;
-    template <class Token>
-    auto async_op(Token&& token)
-    {
-        return this->object->async_wait(std::forward<Token>(token));
-    }
-    auto async_op() { return this->object->async_wait(); }
-    bool try_op() { return this->object->is_set(); }
-    void grant() { this->object->set(); }
-    std::size_t available() const { return this->object->is_set() ? 1 : 0; }
-    void consume() {}
-};
-
-template <class Threading>
-struct auto_reset_event_wait
-    : subject_base<turnstile::basic_auto_reset_event<asio::any_io_executor, Threading>> {
-    using base = subject_base<turnstile::basic_auto_reset_event<asio::any_io_executor, Threading>>;
-    static constexpr bool is_broadcast = false;
-    static constexpr std::size_t capacity = 1;
-
-    using base::base;
-    template <class Token>
-    auto async_op(Token&& token)
-    {
-        return this->object->async_wait(std::forward<Token>(token));
-    }
-    auto async_op() { return this->object->async_wait(); }
-    bool try_op() { return this->object->try_wait(); }
-    void grant() { this->object->set(); }
-    std::size_t available() const { return this->object->is_set() ? 1 : 0; }
-    void consume() {}
-};
-
-// Starts an operation whose handler is watched and consumes what it is given.
-template <class Subject>
-void start(Subject& subject, const kit::completion& completion)
-{
-    subject.async_op(
-        completion.handler([&subject](auto... values) { subject.consume(std::move(values)...); }));
-}
-
-// The same, with something bound to the handler first (a slot, an executor, an allocator).
-template <class Subject, class Bind>
-void start(Subject& subject, const kit::completion& completion, Bind&& bind)
-{
-    subject.async_op(bind(
-        completion.handler([&subject](auto... values) { subject.consume(std::move(values)...); })));
-}
-
-using subjects = std::tuple<                                                  //
-    mutex_lock<thread_safe>, mutex_lock<strand_confined>,                     //
-    semaphore_acquire<thread_safe, 1>, semaphore_acquire<strand_confined, 1>, //
-    semaphore_acquire<thread_safe, 3>, semaphore_acquire<strand_confined, 3>, //
-    event_wait<thread_safe>, event_wait<strand_confined>,                     //
-    auto_reset_event_wait<thread_safe>, auto_reset_event_wait<strand_confined>>;
 
 } // namespace contract

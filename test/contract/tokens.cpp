@@ -1,6 +1,8 @@
 // Every completion token works on every operation, whether it has to wait or not.
-#include "contract/subjects.hpp"
+#include "contract/subject.hpp"
 #include "kit/run.hpp"
+
+#include <turnstile/core/default_token.hpp>
 
 #include <boost/asio.hpp>
 #if TURNSTILE_TEST_HAS_CONTEXT
@@ -9,23 +11,40 @@
 #include <boost/test/unit_test.hpp>
 
 #include <exception>
-#include <tuple>
+#include <memory>
 
 namespace {
 
 using namespace contract;
 
-// Runs the coroutine, first on an operation that waits, then on one that need not.
-template <class S, class Coroutine>
-void waiting_and_ready(Coroutine coroutine)
+// Calls f for an operation that waits, then for one that is ready.
+void waiting_and_ready(const kind& kind,
+                       const std::function<void(asio::io_context&, subject&, bool)>& f)
 {
     for (bool ready : {false, true}) {
+        if (ready && !kind.keeps_grants)
+            continue;
         kit::drained_context io;
-        S s(io.get_executor());
+        auto s = kind.make(io.get_executor());
         if (ready)
-            s.grant();
+            s->grant();
+        f(io, *s, ready);
+    }
+}
+
+asio::awaitable<void> wait_and_consume(subject& s, by token)
+{
+    auto result = co_await s.wait(token);
+    BOOST_TEST(!result.error());
+    result.consume();
+}
+
+// A coroutine that says it so succeeds, whether it waits or need not.
+void coroutine_succeeds(const kind& kind, by token)
+{
+    waiting_and_ready(kind, [&](asio::io_context& io, subject& s, bool ready) {
         bool finished = false;
-        asio::co_spawn(io, coroutine(s), [&](std::exception_ptr e) {
+        asio::co_spawn(io, wait_and_consume(s, token), [&](std::exception_ptr e) {
             finished = true;
             if (e)
                 std::rethrow_exception(e);
@@ -37,150 +56,106 @@ void waiting_and_ready(Coroutine coroutine)
         }
         kit::run(io);
         BOOST_TEST(finished);
-        BOOST_TEST((S::is_broadcast || s.available() == 0));
-    }
+        BOOST_TEST((kind.stays_granted || s.available() == 0));
+    });
 }
 
 BOOST_AUTO_TEST_SUITE(tokens)
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(default_token_is_a_coroutine, S, subjects)
-{
-    waiting_and_ready<S>([](S& s) -> asio::awaitable<void> {
-        if constexpr (std::is_same_v<decltype(s.async_op()), asio::awaitable<void>>)
-            co_await s.async_op();
-        else
-            s.consume(co_await s.async_op());
-    });
-}
+CONTRACT(default_token_is_a_coroutine) { coroutine_succeeds(kind, by::default_token); }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(as_tuple, S, subjects)
-{
-    waiting_and_ready<S>([](S& s) -> asio::awaitable<void> {
-        auto result = co_await s.async_op(asio::as_tuple(asio::use_awaitable));
-        std::apply(
-            [&](error_code ec, auto&&... values) {
-                BOOST_TEST(!ec);
-                s.consume(std::move(values)...);
-            },
-            std::move(result));
-    });
-}
+CONTRACT(use_awaitable) { coroutine_succeeds(kind, by::use_awaitable); }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(redirect_error, S, subjects)
-{
-    waiting_and_ready<S>([](S& s) -> asio::awaitable<void> {
-        error_code ec = asio::error::fault;
-        auto op = s.async_op(asio::redirect_error(asio::use_awaitable, ec));
-        if constexpr (std::is_same_v<decltype(op), asio::awaitable<void>>)
-            co_await std::move(op);
-        else
-            s.consume(co_await std::move(op));
-        BOOST_TEST(!ec);
-    });
-}
+CONTRACT(as_tuple) { coroutine_succeeds(kind, by::as_tuple); }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(deferred, S, subjects)
-{
-    waiting_and_ready<S>([](S& s) -> asio::awaitable<void> {
-        auto op = s.async_op(asio::deferred); // starts nothing yet
-        if constexpr (std::is_void_v<decltype(s.async_op(asio::use_awaitable).await_resume())>)
-            co_await std::move(op);
-        else
-            s.consume(co_await std::move(op));
-    });
-}
+CONTRACT(redirect_error) { coroutine_succeeds(kind, by::redirect_error); }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(use_future, S, subjects)
+CONTRACT(deferred) { coroutine_succeeds(kind, by::deferred); }
+
+CONTRACT(as_tuple_of_deferred) { coroutine_succeeds(kind, by::as_tuple_deferred); }
+
+CONTRACT(use_future)
 {
-    for (bool ready : {false, true}) {
-        kit::drained_context io;
-        S s(io.get_executor());
-        if (ready)
-            s.grant();
-        auto future = s.async_op(asio::use_future);
+    waiting_and_ready(kind, [&](asio::io_context& io, subject& s, bool ready) {
+        auto future = s.start_future();
         if (!ready)
             s.grant();
         kit::run(io);
-        if constexpr (std::is_void_v<decltype(future.get())>)
-            future.get();
-        else
-            s.consume(future.get());
-    }
+        future().consume();
+    });
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(detached, S, subjects)
+CONTRACT(detached)
 {
     kit::drained_context io;
-    S s(io.get_executor());
-    s.async_op(asio::detached);
-    s.grant();
+    auto s = kind.make(io.get_executor());
+    s->start_detached();
+    s->grant();
     kit::run(io); // what was granted is dropped, and so given back, where that is possible
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(an_error_is_thrown_into_the_coroutine, S, subjects)
+CONTRACT(an_error_is_thrown_into_the_coroutine)
 {
-    kit::drained_context io;
-    S s(io.get_executor());
-    error_code thrown;
-    asio::co_spawn(
-        io,
-        [&]() -> asio::awaitable<void> {
-            try {
-                (void)co_await s.async_op(asio::as_tuple(asio::deferred));
-                co_await asio::post(asio::use_awaitable);
-            } catch (const turnstile::system_error& e) {
-                thrown = e.code();
-            }
-        },
-        asio::detached);
-    asio::co_spawn(
-        io,
-        [&]() -> asio::awaitable<void> {
-            try {
-                if constexpr (std::is_same_v<decltype(s.async_op()), asio::awaitable<void>>)
-                    co_await s.async_op();
-                else
-                    (void)co_await s.async_op();
-            } catch (const turnstile::system_error& e) {
-                thrown = e.code();
-            }
-        },
-        asio::detached);
-    kit::poll_leaves_work(io);
-    s.destroy();
-    kit::run(io);
-    BOOST_TEST((thrown == asio::error::operation_aborted));
+    for (by token : {by::default_token, by::use_awaitable, by::deferred}) {
+        kit::drained_context io;
+        auto s = kind.make(io.get_executor());
+        error_code thrown;
+        asio::co_spawn(
+            io,
+            [&]() -> asio::awaitable<void> {
+                try {
+                    (void)co_await s->wait(token);
+                } catch (const turnstile::system_error& e) {
+                    thrown = e.code();
+                }
+            },
+            asio::detached);
+        kit::poll_leaves_work(io);
+        s->destroy();
+        kit::run(io);
+        BOOST_TEST((thrown == asio::error::operation_aborted));
+    }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(an_executors_own_default_token_is_used, S, subjects)
+CONTRACT(an_error_is_part_of_the_result)
 {
-    using executor =
-        asio::as_tuple_t<asio::deferred_t>::executor_with_default<asio::io_context::executor_type>;
-    using object = typename S::object_type::template rebind_executor<executor>::other;
-    static_assert(std::is_same_v<typename object::executor_type, executor>);
-    static_assert(
-        std::is_same_v<turnstile::default_token_t<executor>, asio::as_tuple_t<asio::deferred_t>>);
+    for (by token : {by::as_tuple, by::redirect_error, by::as_tuple_deferred}) {
+        kit::drained_context io;
+        auto s = kind.make(io.get_executor());
+        error_code reported;
+        asio::co_spawn(
+            io, [&]() -> asio::awaitable<void> { reported = (co_await s->wait(token)).error(); },
+            asio::detached);
+        kit::poll_leaves_work(io);
+        s->destroy();
+        kit::run(io);
+        BOOST_TEST((reported == asio::error::operation_aborted));
+    }
+}
+
+CONTRACT_WHERE(an_executors_own_default_token_is_used, kind.rebinds_executor)
+{
+    BOOST_TEST(kind.uses_its_executors_default_token);
     static_assert(std::is_same_v<turnstile::default_token_t<asio::any_io_executor>,
                                  asio::use_awaitable_t<asio::any_io_executor>>);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_that_need_not_wait_does_not_suspend, S, subjects)
+CONTRACT_WHERE(a_coroutine_that_need_not_wait_does_not_suspend, kind.keeps_grants)
 {
     kit::drained_context io;
-    S s(io.get_executor());
+    auto s = kind.make(io.get_executor());
     int suspended = 0;
     asio::co_spawn(
         io,
         [&]() -> asio::awaitable<void> {
             for (int round = 0; round != 2; ++round) {
-                if (s.available() == 0)
-                    s.grant();
+                if (s->available() == 0)
+                    s->grant();
                 auto posted_ran = std::make_shared<bool>(false);
                 asio::post(io, [posted_ran] { *posted_ran = true; });
-                auto result = co_await s.async_op(asio::as_tuple(asio::use_awaitable));
-                std::apply([&](error_code, auto&&... v) { s.consume(std::move(v)...); },
-                           std::move(result));
+                co_await wait_and_consume(*s, by::as_tuple);
                 suspended += *posted_ran ? 1 : 0;
+                s = kind.after(s);
             }
         },
         asio::detached);
@@ -188,10 +163,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_that_need_not_wait_does_not_suspend, S
     BOOST_TEST(suspended <= 1); // one, if the thread's budget happened to be spent
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_loop_that_never_waits_lets_others_in, S, subjects)
+CONTRACT_WHERE(a_loop_that_never_waits_lets_others_in, kind.keeps_grants)
 {
     kit::drained_context io;
-    S s(io.get_executor());
+    auto s = kind.make(io.get_executor());
     bool other_ran = false;
     int rounds = 0;
     asio::co_spawn(
@@ -199,11 +174,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_loop_that_never_waits_lets_others_in, S, subject
         [&]() -> asio::awaitable<void> {
             asio::post(io, [&] { other_ran = true; });
             while (!other_ran && ++rounds != 1000) {
-                if (s.available() == 0)
-                    s.grant();
-                auto result = co_await s.async_op(asio::as_tuple(asio::use_awaitable));
-                std::apply([&](error_code, auto&&... v) { s.consume(std::move(v)...); },
-                           std::move(result));
+                if (s->available() == 0)
+                    s->grant();
+                co_await wait_and_consume(*s, by::as_tuple);
+                s = kind.after(s);
             }
         },
         asio::detached);
@@ -212,27 +186,26 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_loop_that_never_waits_lets_others_in, S, subject
 }
 
 #if TURNSTILE_TEST_HAS_CONTEXT
-BOOST_AUTO_TEST_CASE_TEMPLATE(yield_context, S, subjects)
+CONTRACT(yield_context)
 {
     kit::drained_context io;
-    S s(io.get_executor());
+    auto s = kind.make(io.get_executor());
     bool finished = false;
     asio::spawn(
         io,
         [&](asio::yield_context yield) {
-            for (int round = 0; round != 2; ++round) { // waiting, then ready
-                if constexpr (std::is_void_v<decltype(s.async_op(yield))>)
-                    s.async_op(yield);
-                else
-                    s.consume(s.async_op(yield));
-                if (s.available() == 0)
-                    s.grant();
+            s->wait(yield).consume(); // waiting
+            if (kind.keeps_grants) {
+                s = kind.after(s);
+                if (s->available() == 0)
+                    s->grant();
+                s->wait(yield).consume(); // ready
             }
             finished = true;
         },
         asio::detached);
     kit::poll_leaves_work(io);
-    s.grant();
+    s->grant();
     kit::run(io);
     BOOST_TEST(finished);
 }

@@ -32,16 +32,13 @@ public:
     {
     }
 
-    template <class OnSuccess>
-    class handler_type {
+    // One call, to be made exactly once.
+    class watch {
     public:
-        handler_type(std::shared_ptr<record> r, OnSuccess f)
-            : record_(std::move(r)), on_success_(std::move(f))
-        {
-        }
-        handler_type(handler_type&&) noexcept = default;
-        handler_type& operator=(handler_type&&) noexcept = default;
-        ~handler_type()
+        explicit watch(std::shared_ptr<record> r) noexcept : record_(std::move(r)) {}
+        watch(watch&&) noexcept = default;
+        watch& operator=(watch&&) noexcept = default;
+        ~watch()
         {
             if (!record_ || record_->calls != 0)
                 return;
@@ -50,28 +47,44 @@ public:
                 BOOST_ERROR("a handler was destroyed without being invoked");
         }
 
-        template <class... Values>
-        void operator()(error_code ec, Values... values)
+        void called(error_code ec)
         {
             static int clock = 0;
             BOOST_TEST(record_->calls == 0, "a handler was invoked twice");
             ++record_->calls;
             record_->error = ec;
             record_->order = clock++;
+        }
+
+    private:
+        std::shared_ptr<record> record_;
+    };
+
+    template <class OnSuccess>
+    class handler_type {
+    public:
+        handler_type(watch w, OnSuccess f) : watch_(std::move(w)), on_success_(std::move(f)) {}
+
+        template <class... Values>
+        void operator()(error_code ec, Values... values)
+        {
+            watch_.called(ec);
             if (!ec)
                 on_success_(std::move(values)...);
         }
 
     private:
-        std::shared_ptr<record> record_;
+        watch watch_;
         OnSuccess on_success_;
     };
+
+    watch watched() const { return watch(record_); }
 
     // Calls on_success with the values, if there is no error; they are dropped otherwise.
     template <class OnSuccess>
     handler_type<OnSuccess> handler(OnSuccess on_success) const
     {
-        return {record_, std::move(on_success)};
+        return {watched(), std::move(on_success)};
     }
 
     bool done() const { return record_->calls != 0; }

@@ -25,6 +25,8 @@ enum class errc {
     retries_exhausted, ///< Every attempt allowed has failed.
     over_count,        ///< The count would rise above its upper bound; it was left as it was.
     predicate_failed,  ///< The predicate that was waited for threw an exception.
+    sender_gone,       ///< The sending end is gone, and has sent nothing.
+    upgrade_conflict,  ///< Another upgrade waits already; both would wait for each other.
 };
 
 /// The category of `errc`, named "turnstile".

@@ -12,6 +12,9 @@
 
 namespace turnstile {
 
+template <class Executor, class Threading>
+class basic_condition;
+
 /// Mutual exclusion for asynchronous code.
 ///
 /// The lock belongs to whoever holds the `std::unique_lock`, not to a thread: it may be
@@ -84,6 +87,8 @@ public:
 private:
     using ask = detail::permit_ask<basic_mutex, lock_type>;
     friend ask;
+    template <class, class>
+    friend class basic_condition;
 
     lock_type adopt(std::uint64_t) noexcept { return lock_type(*this, std::adopt_lock); }
 };

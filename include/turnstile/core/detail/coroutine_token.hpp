@@ -24,13 +24,16 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, T> {
     using executor_type = Executor;
     using value_type = T;
 
-    static T&& success(T&& value) noexcept { return std::move(value); }
+    static decltype(auto) success(typename parcel<T>::type&& value)
+    {
+        return parcel<T>::open(std::move(value));
+    }
     [[noreturn]] TURNSTILE_COLD static T failure(verdict why) { throw system_error(why.error()); }
     static T result(outcome<T>&& o)
     {
         if (o.error)
             throw system_error(o.error);
-        return std::move(o.value);
+        return parcel<T>::open(std::move(o.value));
     }
 };
 
@@ -58,9 +61,15 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, T> {
     using executor_type = Executor;
     using value_type = std::tuple<error_code, T>;
 
-    static value_type success(T&& value) noexcept { return {error_code(), std::move(value)}; }
-    static value_type failure(verdict why) noexcept { return {why.error(), T()}; }
-    static value_type result(outcome<T>&& o) noexcept { return {o.error, std::move(o.value)}; }
+    static value_type success(typename parcel<T>::type&& value)
+    {
+        return {error_code(), parcel<T>::open(std::move(value))};
+    }
+    static value_type failure(verdict why) { return {why.error(), T()}; }
+    static value_type result(outcome<T>&& o)
+    {
+        return {o.error, parcel<T>::open(std::move(o.value))};
+    }
 };
 
 template <class Executor>

@@ -2,7 +2,56 @@
 
 #include <turnstile/core/config.hpp>
 
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
 namespace turnstile::detail {
+
+// What a value is kept in until its handler is called, since moving it on the way must not
+// fail: nearly always in itself, else on the heap.
+template <class T>
+constexpr bool moves_safely =
+    std::is_nothrow_move_constructible_v<T>&& std::is_nothrow_move_assignable_v<T>;
+
+template <class T>
+struct parcel {
+    using type = T;
+    static T&& open(T&& value) noexcept { return std::move(value); }
+};
+
+template <class T>
+    requires(!moves_safely<T>)
+struct parcel<T> {
+    using type = std::unique_ptr<T>;
+    static T open(type&& value) { return value ? T(std::move(*value)) : T(); }
+};
+
+template <class T>
+    requires(!moves_safely<T>)
+struct parcel<std::optional<T>> {
+    using type = std::unique_ptr<T>;
+    static std::optional<T> open(type&& value)
+    {
+        return value ? std::optional<T>(std::move(*value)) : std::nullopt;
+    }
+};
+
+template <class T>
+    requires(!moves_safely<T>)
+struct parcel<std::vector<T>> {
+    using type = std::vector<std::unique_ptr<T>>;
+    static std::vector<T> open(type&& values)
+    {
+        std::vector<T> all;
+        all.reserve(values.size());
+        for (auto& value : values)
+            all.push_back(std::move(*value));
+        return all;
+    }
+};
 
 // The signature of an operation with the result T, which may be void.
 template <class T>
@@ -18,7 +67,7 @@ struct signature_of<void> {
 template <class T>
 struct outcome {
     error_code error;
-    T value{};
+    typename parcel<T>::type value{};
 };
 
 template <>

@@ -2,7 +2,7 @@
 
 // The one initiation, through which every async_ function of the library goes.
 //
-// A primitive describes a wait with an Ask, a small copyable object:
+// A primitive describes a wait with an Ask, a small movable object:
 //   executor_type, threading, result_type   the object's executor and policy; the value
 //   waiter_type                             waiter, or a struct derived from it (the need)
 //   refundable                              whether dropping the result gives back what it took
@@ -16,8 +16,9 @@
 //   outcome<result_type> conclude_now(), conclude(waiter_type&)
 // and optionally
 //   result_needs_waiter                     false if take_now() serves a granted waiter as well
-//   irrevocable                             true if a granted try_now() cannot be undone, since
-//                                           it lets others go (the last arrival at a barrier)
+//   irrevocable                             true if a granted try_now() cannot be undone; what may
+//                                           still fail, or be cancelled, is left to admit()
+// The results are made as they travel, see parcel in outcome.hpp.
 
 #include <turnstile/core/config.hpp>
 #include <turnstile/core/detail/buffer_allocator.hpp>
@@ -59,23 +60,6 @@ constexpr bool has_own_immediate_executor =
 constexpr bool has_own_immediate_executor = false;
 #endif
 
-template <class Ask>
-constexpr bool is_irrevocable = requires
-{
-    requires Ask::irrevocable;
-};
-
-// The first look of an operation that is still to be made. That may fail, so what cannot be
-// undone has to wait until it is made.
-template <class Ask>
-verdict first_look(Ask& ask) noexcept
-{
-    if constexpr (is_irrevocable<Ask>)
-        return verdict::wait();
-    else
-        return ask.try_now();
-}
-
 // What a waiter was granted, or why it was not.
 template <class Ask>
 outcome<typename Ask::result_type> outcome_of(Ask& ask, typename Ask::waiter_type& w, bool granted)
@@ -115,7 +99,7 @@ struct handler_memory {
         if constexpr (std::is_void_v<T>)
             std::forward<Handler>(handler)(result.error);
         else
-            std::forward<Handler>(handler)(result.error, std::move(result.value));
+            std::forward<Handler>(handler)(result.error, parcel<T>::open(std::move(result.value)));
     }
 };
 
@@ -138,6 +122,18 @@ void complete_immediately(Ask& ask, verdict now, Handler&& handler, const Memory
 }
 #endif
 
+// The first look at an operation that is not a coroutine's short cut.
+template <class Ask, class Handler>
+verdict first_look(Ask& ask, [[maybe_unused]] const Handler& handler)
+{
+    if constexpr (requires { Ask::irrevocable; }) {
+        constexpr bool immediate = has_own_immediate_executor<Handler, typename Ask::executor_type>;
+        if (!immediate || asio::get_associated_cancellation_slot(handler).is_connected())
+            return verdict::wait();
+    }
+    return ask.try_now();
+}
+
 // Makes an operation of what the first look has said, and hands it over.
 template <class Ask, class Handler, class Memory>
 void start_operation(Ask& ask, verdict now, Handler&& handler, const Memory& memory)
@@ -147,10 +143,6 @@ void start_operation(Ask& ask, verdict now, Handler&& handler, const Memory& mem
     if constexpr (has_own_immediate_executor<handler_type, typename Ask::executor_type>) {
         // What can be cancelled on its way is posted, as ever.
         const bool safe = !asio::get_associated_cancellation_slot(handler).is_connected();
-        if constexpr (is_irrevocable<Ask>) {
-            if (safe)
-                now = ask.try_now();
-        }
         if (!now.must_wait() && safe)
             return complete_immediately(ask, now, std::forward<Handler>(handler), memory);
     }
@@ -185,7 +177,8 @@ public:
     template <class Handler>
     void operator()(Handler&& handler)
     {
-        start_operation(ask_, first_look(ask_), std::forward<Handler>(handler), handler_memory());
+        const verdict now = first_look(ask_, handler);
+        start_operation(ask_, now, std::forward<Handler>(handler), handler_memory());
     }
 
 private:
@@ -264,8 +257,8 @@ class operation_frame {
         template <class Handler>
         void operator()(Handler&& handler) const
         {
-            start_operation(self->ask_, self->looked_ ? verdict::wait() : first_look(self->ask_),
-                            std::forward<Handler>(handler), memory(*self));
+            const verdict now = self->looked_ ? verdict::wait() : first_look(self->ask_, handler);
+            start_operation(self->ask_, now, std::forward<Handler>(handler), memory(*self));
         }
     };
 

@@ -30,7 +30,7 @@ public:
     using pointer = std::unique_ptr<wait_operation, deleter>;
 
     template <class H>
-    static pointer make(const Ask& ask, H&& handler, const Memory& memory)
+    static pointer make(Ask& ask, H&& handler, const Memory& memory)
     {
         allocator_type allocator(memory.allocator_for(handler));
         wait_operation* p = traits::allocate(allocator, 1);
@@ -54,9 +54,10 @@ public:
 
 private:
     template <class H>
-    wait_operation(const Ask& ask, H&& handler, const Memory& memory)
-        : Ask::waiter_type(&wait_operation::run), ask_(ask), handler_(std::forward<H>(handler)),
-          memory_(memory), state_(&ask_.state())
+    wait_operation(Ask& ask, H&& handler, const Memory& memory)
+        // The Ask may carry a value, which the operation now owns.
+        : Ask::waiter_type(&wait_operation::run), ask_(std::move(ask)),
+          handler_(std::forward<H>(handler)), memory_(memory), state_(&ask_.state())
     {
         this->elsewhere =
             route_.choose(asio::get_associated_executor(handler_, ask_.executor()), *state_, *this);

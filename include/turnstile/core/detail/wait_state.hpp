@@ -85,6 +85,8 @@ protected:
     // Either decides w's fate and returns true, or links w into a queue: `queue_`, or one of
     // the primitive's own.
     virtual bool admit(waiter& w) noexcept = 0;
+    // The same if `newcomers_serve_`: with w, others may go.
+    virtual bool admit_among(waiter& w, ready_list&) noexcept { return admit(w); }
     // Takes w out of the queue it is in. Lists need not say so, since w unlinks itself.
     virtual void remove(waiter& w) noexcept { w.waiter_hook::unlink(); }
     // A waiter left its queue unserved: grants those who may go now.
@@ -147,11 +149,20 @@ protected:
     bool has_waiters() const noexcept { return waiting_ != 0; }
 
     waiter_list queue_;
+    // Whether a newcomer may let others go: then it is admitted by admit_among().
+    bool newcomers_serve_ = false;
 
 private:
     void shut_down() noexcept override;
     void unlink_locked(waiter& w) noexcept;
     friend class delivery<Threading>;
+
+    void start_among_others(waiter& w) noexcept;
+    void keep_context_running() noexcept
+    {
+        if (home_work_.index() == 0)
+            home_work_ = home_.track();
+    }
 
     ready_list ready() noexcept { return ready_list(delivery_.ready(), waiting_); }
 

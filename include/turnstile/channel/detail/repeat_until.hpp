@@ -1,0 +1,151 @@
+#pragma once
+
+// A wait for a value that satisfies a predicate: waits for the next one, for as long as it
+// does not. The predicate is called where the handler would be, without any lock; if it
+// throws, the exception goes where one of the handler's would: to the coroutine that waits,
+// or to whoever runs the executor.
+//
+// The Ask has `executor_` and `seen`, which it is told; its result is a pointer to the value,
+// with a version().
+
+#include <turnstile/core/detail/start_wait.hpp>
+
+#include <boost/asio/associator.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+
+#include <type_traits>
+#include <utility>
+
+namespace turnstile::detail {
+
+// What a wait may need after the object is gone: a predicate that is just being called keeps
+// it from starting anew on what is not there.
+template <class Ask>
+class kept_ask {
+public:
+    explicit kept_ask(const Ask& ask) : ask_(ask), executor_(ask.executor()), state_(&ask.state())
+    {
+    }
+
+    template <class Result>
+    void go_on_after(const Result& result) noexcept
+    {
+        ask_.seen = result.version();
+    }
+
+    // Refers to this.
+    Ask get() const noexcept
+    {
+        Ask ask(ask_);
+        ask.executor_ = &executor_;
+        return ask;
+    }
+
+private:
+    Ask ask_;
+    typename Ask::executor_type executor_;
+    boost::intrusive_ptr<std::remove_reference_t<decltype(std::declval<Ask&>().state())>> state_;
+};
+
+template <class Ask, class Predicate, class Handler>
+class repeat_until {
+public:
+    repeat_until(const Ask& ask, Predicate predicate, Handler handler)
+        : ask_(ask), predicate_(std::move(predicate)), handler_(std::move(handler))
+    {
+    }
+
+    const Handler& handler() const noexcept { return handler_; }
+
+    void start() &&
+    {
+        const kept_ask<Ask> ask(ask_); // while *this is on its way into the operation
+        initiate_wait<Ask>(ask.get())(std::move(*this));
+    }
+
+    void operator()(error_code ec, typename Ask::result_type result)
+    {
+        if (ec || predicate_(std::as_const(*result)))
+            return std::move(handler_)(ec, std::move(result));
+        ask_.go_on_after(result);
+        std::move(*this).start();
+    }
+
+private:
+    kept_ask<Ask> ask_;
+    Predicate predicate_;
+    Handler handler_;
+};
+
+template <class Ask, class Predicate>
+class initiate_repeat {
+public:
+    using executor_type = typename Ask::executor_type;
+
+    initiate_repeat(const Ask& ask, Predicate predicate)
+        : ask_(ask), predicate_(std::move(predicate))
+    {
+    }
+
+    executor_type get_executor() const noexcept { return ask_.executor(); }
+
+    template <class Handler>
+    void operator()(Handler&& handler)
+    {
+        repeat_until<Ask, Predicate, std::decay_t<Handler>>(ask_, std::move(predicate_),
+                                                            std::forward<Handler>(handler))
+            .start();
+    }
+
+private:
+    Ask ask_;
+    Predicate predicate_;
+};
+
+template <class Shape, class Ask, class Predicate>
+auto repeat_in_coroutine(Ask first, Predicate predicate)
+    -> asio::awaitable<typename Shape::value_type, typename Shape::executor_type>
+{
+    using step =
+        coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<typename Shape::executor_type>>,
+                        typename Ask::result_type>;
+    kept_ask<Ask> ask(first);
+    for (;;) {
+        auto [ec, result] = co_await wait_in_coroutine<step>(ask.get());
+        if (ec || predicate(std::as_const(*result)))
+            co_return Shape::result({ec, std::move(result)});
+        ask.go_on_after(result);
+    }
+}
+
+template <class Ask, class Predicate, class Token>
+auto start_repeat(const Ask& ask, Predicate predicate, Token&& token)
+{
+    using result_type = typename Ask::result_type;
+    using shape = coroutine_token<std::decay_t<Token>, result_type>;
+    if constexpr (shape::is_coroutine)
+        return repeat_in_coroutine<shape>(ask, std::move(predicate));
+    else
+        return asio::async_initiate<Token, typename signature_of<result_type>::type>(
+            initiate_repeat<Ask, Predicate>(ask, std::move(predicate)), token);
+}
+
+} // namespace turnstile::detail
+
+// Executor, allocator, cancellation slot and the rest are the handler's.
+template <template <class, class> class Associator, class Ask, class Predicate, class Handler,
+          class Default>
+struct boost::asio::associator<Associator, turnstile::detail::repeat_until<Ask, Predicate, Handler>,
+                               Default> : Associator<Handler, Default> {
+    using wrapper = turnstile::detail::repeat_until<Ask, Predicate, Handler>;
+
+    static typename Associator<Handler, Default>::type get(const wrapper& w) noexcept
+    {
+        return Associator<Handler, Default>::get(w.handler());
+    }
+    static auto get(const wrapper& w, const Default& otherwise) noexcept
+        -> decltype(Associator<Handler, Default>::get(w.handler(), otherwise))
+    {
+        return Associator<Handler, Default>::get(w.handler(), otherwise);
+    }
+};

@@ -1,0 +1,245 @@
+// A watched value: the latest one counts, and whoever wants to know waits for the next.
+#pragma once
+
+#include <turnstile/channel/detail/repeat_until.hpp>
+#include <turnstile/channel/detail/watch_state.hpp>
+#include <turnstile/channel/shared_value.hpp>
+#include <turnstile/core/default_token.hpp>
+#include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/start_wait.hpp>
+#include <turnstile/core/error.hpp>
+#include <turnstile/core/threading.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <utility>
+
+namespace turnstile {
+
+/// A value as it was at one moment, and its version. It stays as it is, whatever follows.
+template <class T, class Threading = thread_safe>
+class watch_snapshot : public shared_value<T, Threading> {
+public:
+    /// Empty, with version 0, which no value has.
+    watch_snapshot() noexcept = default;
+    explicit watch_snapshot(typename detail::watch_state<Threading>::latest l) noexcept
+        : shared_value<T, Threading>(std::move(l.value)), version_(l.version)
+    {
+    }
+
+    /// Grows by one with each change.
+    [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
+
+private:
+    std::uint64_t version_ = 0;
+};
+
+/// The latest value of something that changes, for any number of readers. A reader that is
+/// slow skips what has been replaced meanwhile, but never misses the last value.
+///
+/// Readers share the value, so that it is not copied for any of them, and writers never
+/// wait for readers.
+///
+/// Fairness: all who wait go with the next change.
+/// Destruction: every waiter completes with `operation_aborted`. Snapshots stay valid.
+template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
+class basic_watch : public detail::io_object<Executor, Threading, detail::watch_state<Threading>> {
+    using state_type = detail::watch_state<Threading>;
+    using base = detail::io_object<Executor, Threading, state_type>;
+    using value_share = shared_value<T, Threading>;
+
+public:
+    using value_type = T;
+    using typename base::executor_type;
+
+    /// What reading and waiting give.
+    using snapshot_type = watch_snapshot<T, Threading>;
+
+    template <class Other>
+    struct rebind_executor {
+        using other = basic_watch<T, Other, Threading>;
+    };
+
+    /// A watch over a value made from `args`, with version 1.
+    template <class... Args>
+        requires std::constructible_from<T, Args...>
+    explicit basic_watch(const Executor& executor, Args&&... args)
+        : base(executor, detail::make_node<T, Threading>(std::forward<Args>(args)...))
+    {
+    }
+
+    /// The same, with the context's executor.
+    template <detail::execution_context Context, class... Args>
+        requires std::constructible_from<T, Args...>
+    explicit basic_watch(Context& context, Args&&... args)
+        : basic_watch(context.get_executor(), std::forward<Args>(args)...)
+    {
+    }
+
+    ~basic_watch() { this->state().abandon(); }
+
+    /// Waits until the version is another than `seen`.
+    ///
+    /// Completes when: there is a version the caller has not seen, now or later. With 0 that
+    /// is so at once.
+    /// Signature: `void(error_code, snapshot_type)`: the latest value at the time of delivery.
+    /// Errors: `errc::closed` if the watch is closed and `seen` is its last version;
+    /// `operation_aborted` if cancelled, or the watch was destroyed.
+    /// Executor: the handler's associated executor, by default the watch's own.
+    /// Cancellation: terminal, partial and total.
+    /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
+    /// Fairness: all go at once. Thread safety: as the policy says.
+    template <class Token = default_token_t<Executor>>
+    auto async_wait_changed(std::uint64_t seen, Token&& token = Token())
+    {
+        return detail::start_wait(ask_since(seen), std::forward<Token>(token));
+    }
+
+    /// Waits until the value satisfies `predicate(const T&)`.
+    ///
+    /// The predicate is called where the handler would run, never inside this function or one
+    /// that changes the value, and never under a lock: with the value there is at first, then
+    /// with each later one, except those that were replaced before it came to them. If it
+    /// throws, the wait is over, and the exception goes to the awaiting coroutine, or out of
+    /// `run()` as that of a handler would.
+    ///
+    /// Completes when: the predicate holds.
+    /// Signature: `void(error_code, snapshot_type)`: the value that satisfied it.
+    /// Errors: `errc::closed` if the watch is closed, and its last value does not satisfy it;
+    /// `operation_aborted` if cancelled, or the watch was destroyed.
+    /// Executor: the handler's associated executor, by default the watch's own. That of a
+    /// `strand_confined` watch must be on its strand, since it goes on waiting from there.
+    /// Cancellation: terminal, partial and total.
+    /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
+    /// Fairness: all are woken by each change. Thread safety: as the policy says.
+    template <std::predicate<const T&> Predicate, class Token = default_token_t<Executor>>
+    auto async_wait_for(Predicate predicate, Token&& token = Token())
+    {
+        return detail::start_repeat(ask_since(0), std::move(predicate), std::forward<Token>(token));
+    }
+
+    /// The latest value. Thread safety: as the policy says.
+    [[nodiscard]] snapshot_type get() const noexcept { return snapshot_type(this->state().load()); }
+
+    /// The latest version: a hint, outdated as soon as it is returned.
+    [[nodiscard]] std::uint64_t version() const noexcept { return this->state().version(); }
+
+    /// Replaces the value, and lets all who wait go; returns the new version. No handler runs
+    /// inside this call. If making the value throws, nothing changes.
+    /// Errors: `errc::closed`. Thread safety: as the policy says.
+    template <detail::makes_value<T, Threading> U = T>
+    std::uint64_t set(U&& value, error_code& ec)
+    {
+        return set(value_share::make(std::forward<U>(value)), ec);
+    }
+
+    /// The same with a value that is made already, such as an earlier snapshot: it is not
+    /// copied, and nothing can fail. Errors: also `errc::invalid_argument` if it is empty.
+    std::uint64_t set(value_share value, error_code& ec) noexcept
+    {
+        if (!value) {
+            ec = errc::invalid_argument;
+            return 0;
+        }
+        // What it replaces is then in its place, and goes without the lock.
+        return checked(this->state().store(value.node_), ec);
+    }
+
+    /// Both of them, throwing `system_error`.
+    template <class U = T>
+        requires(detail::makes_value<U, T, Threading> || std::convertible_to<U, value_share>)
+    std::uint64_t set(U&& value)
+    {
+        error_code ec;
+        const std::uint64_t version = set(std::forward<U>(value), ec);
+        detail::throw_if(ec, "watch::set");
+        return version;
+    }
+
+    /// Changes the value: `change(T&)` is called with a copy of it, which then takes its
+    /// place. If somebody else was faster, once more, with a copy of the newer value; so no
+    /// change is lost. If `change` or the copy throws, nothing changes.
+    /// Errors: `errc::closed`. Thread safety: as the policy says.
+    template <std::invocable<T&> Change>
+        requires(std::copy_constructible<T>)
+    std::uint64_t update(Change change, error_code& ec)
+    {
+        for (;;) {
+            const snapshot_type now = get();
+            auto node = detail::make_node<T, Threading>(*now);
+            change(static_cast<detail::value_node<T, Threading>&>(*node).value);
+            const std::uint64_t version = this->state().store_if(now.version(), node);
+            if (version != 0 || is_closed())
+                return checked(version, ec);
+        }
+    }
+
+    /// The same, throwing `system_error`.
+    template <std::invocable<T&> Change>
+        requires(std::copy_constructible<T>)
+    std::uint64_t update(Change change)
+    {
+        error_code ec;
+        const std::uint64_t version = update(std::move(change), ec);
+        detail::throw_if(ec, "watch::update");
+        return version;
+    }
+
+    /// Ends the changes: readers still get the last value, then `errc::closed`. Thread safety:
+    /// as the policy says.
+    void close() noexcept { this->state().close(); }
+
+    /// Whether it is closed.
+    [[nodiscard]] bool is_closed() const noexcept { return this->state().is_closed(); }
+
+private:
+    struct ask {
+        using executor_type = Executor;
+        using threading = Threading;
+        using result_type = snapshot_type;
+        using waiter_type = detail::change_waiter;
+        static constexpr bool refundable = true;
+
+        state_type* state_;
+        const Executor* executor_;
+        std::uint64_t seen;
+
+        const Executor& executor() const noexcept { return *executor_; }
+        state_type& state() const noexcept { return *state_; }
+        detail::verdict try_now() const noexcept { return state_->changed_since(seen); }
+        void give_back() const noexcept {}
+        void prepare(detail::change_waiter& w) const noexcept { w.seen = seen; }
+        detail::outcome<snapshot_type> conclude_now() const noexcept
+        {
+            return {error_code(), snapshot_type(state_->load())};
+        }
+        detail::outcome<snapshot_type> conclude(detail::change_waiter&) const noexcept
+        {
+            return conclude_now();
+        }
+    };
+
+    ask ask_since(std::uint64_t seen) const noexcept
+    {
+        return ask{&this->state(), &this->executor(), seen};
+    }
+
+    static std::uint64_t checked(std::uint64_t version, error_code& ec) noexcept
+    {
+        ec = version != 0 ? error_code() : make_error_code(errc::closed);
+        return version;
+    }
+};
+
+/// The usual watch: any thread, any executor.
+template <class T>
+using watch = basic_watch<T>;
+
+namespace local {
+
+/// A watch for one strand: no atomics, no locks.
+template <class T>
+using watch = basic_watch<T, asio::any_io_executor, strand_confined>;
+
+} // namespace local
+} // namespace turnstile

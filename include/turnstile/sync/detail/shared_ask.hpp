@@ -1,0 +1,66 @@
+#pragma once
+
+#include <turnstile/core/detail/start_wait.hpp>
+#include <turnstile/sync/detail/shared_gate.hpp>
+
+#include <mutex>
+#include <type_traits>
+
+namespace turnstile::detail {
+
+// A wait for a lock of the type Lock, which is to hold `wants`.
+template <class Owner, class Lock, hold wants>
+struct shared_ask {
+    using executor_type = typename Owner::executor_type;
+    using threading = typename Owner::threading_policy;
+    using result_type = Lock;
+    using waiter_type = shared_waiter;
+    static constexpr bool refundable = true;
+
+    Owner* owner;
+
+    const executor_type& executor() const noexcept { return owner->executor(); }
+    shared_gate<threading>& state() const noexcept { return owner->state(); }
+
+    verdict try_now() const noexcept
+    {
+        return state().try_take(hold::nothing, wants) ? verdict::granted() : verdict::wait();
+    }
+    void give_back() const noexcept { state().give(wants); }
+    void prepare(shared_waiter& w) const noexcept { w.wants = wants; }
+    Lock take_now() const noexcept { return Lock(*owner, std::adopt_lock); }
+    Lock take(shared_waiter&) const noexcept { return take_now(); }
+};
+
+// A wait to exchange the lock in `held`, which has `has`, for an exclusive one. A dropped
+// result takes the held lock with it, so it is not refundable.
+template <class Owner, class Held, hold has>
+struct upgrade_ask : shared_ask<Owner, std::unique_lock<Owner>, hold::exclusive> {
+    using base = shared_ask<Owner, std::unique_lock<Owner>, hold::exclusive>;
+    static constexpr bool refundable = false;
+
+    upgrade_ask(Owner* mutex, Held& lock) noexcept : base{mutex}, held(&lock) {}
+
+    Held* held;
+
+    verdict try_now() const noexcept
+    {
+        if (!held->owns_lock() || held->mutex() != this->owner)
+            return verdict::refused(errc::not_locked);
+        return this->state().try_take(has, hold::exclusive) ? verdict::granted() : verdict::wait();
+    }
+    void give_back() const noexcept { this->state().give(hold::exclusive, has); }
+    void prepare(shared_waiter& w) const noexcept
+    {
+        w.has = has;
+        w.wants = hold::exclusive;
+    }
+    std::unique_lock<Owner> take_now() const noexcept
+    {
+        held->release();
+        return base::take_now();
+    }
+    std::unique_lock<Owner> take(shared_waiter&) const noexcept { return take_now(); }
+};
+
+} // namespace turnstile::detail

@@ -1,0 +1,237 @@
+// An asynchronous read-write lock: fair or not, as you choose, with upgrade and downgrade.
+#pragma once
+
+#include <turnstile/core/default_token.hpp>
+#include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/error.hpp>
+#include <turnstile/core/threading.hpp>
+#include <turnstile/sync/detail/shared_ask.hpp>
+#include <turnstile/sync/upgrade_lock.hpp>
+
+#include <mutex>
+#include <shared_mutex>
+#include <utility>
+
+namespace turnstile {
+
+/// Any number of readers at a time, or one writer.
+///
+/// One of the readers may hold an upgradable lock: it reads beside the others, keeps writers
+/// and other upgradable locks out, and can become the writer without letting go.
+/// A lock belongs to whoever has its value, not to a thread.
+///
+/// Fairness: as the `lock_preference` says. Under `fair` each waits for those before it that
+/// it cannot be inside together with, and for no others: a queued writer stops new readers,
+/// and its release admits all readers up to the next writer. Under `prefer_readers` queued
+/// writers stop nobody; under `prefer_writers` readers wait while a writer does. An upgrade
+/// goes before all who wait, and stops new readers just as a queued writer does.
+/// `try_` functions fail while others wait; but under `prefer_readers` those of readers do not
+/// mind writers.
+/// Destruction: every waiter completes with `operation_aborted`. Locks must not outlive it.
+template <class Executor = asio::any_io_executor, class Threading = thread_safe>
+class basic_shared_mutex
+    : public detail::io_object<Executor, Threading, detail::shared_gate<Threading>> {
+    using base = detail::io_object<Executor, Threading, detail::shared_gate<Threading>>;
+    using hold = detail::hold;
+
+public:
+    using typename base::executor_type;
+
+    /// What `async_lock` gives.
+    using lock_type = std::unique_lock<basic_shared_mutex>;
+    /// What `async_lock_shared` gives.
+    using shared_lock_type = std::shared_lock<basic_shared_mutex>;
+    /// What `async_lock_upgrade` gives.
+    using upgrade_lock_type = upgrade_lock<basic_shared_mutex>;
+
+    template <class Other>
+    struct rebind_executor {
+        using other = basic_shared_mutex<Other, Threading>;
+    };
+
+    /// An unlocked mutex whose completions run on `executor` by default.
+    explicit basic_shared_mutex(const Executor& executor,
+                                lock_preference preference = lock_preference::fair)
+        : base(executor, preference)
+    {
+    }
+
+    /// The same, with the context's executor.
+    template <detail::execution_context Context>
+    explicit basic_shared_mutex(Context& context,
+                                lock_preference preference = lock_preference::fair)
+        : basic_shared_mutex(context.get_executor(), preference)
+    {
+    }
+
+    /// Waits for the exclusive lock, to write.
+    ///
+    /// Completes when: nobody else holds any lock, and it is this one's turn.
+    /// Signature: `void(error_code, std::unique_lock<basic_shared_mutex>)`.
+    /// Errors: `operation_aborted` if cancelled, or the mutex was destroyed.
+    /// Executor: the handler's associated executor, by default the mutex's own.
+    /// Cancellation: terminal, partial and total.
+    /// Cancel safety: cancelled before the handler runs, it holds nothing; those it kept
+    /// waiting go at once.
+    /// Fairness: as the preference says. Thread safety: as the policy says.
+    template <class Token = default_token_t<Executor>>
+    auto async_lock(Token&& token = Token())
+    {
+        return detail::start_wait(ask<lock_type, hold::exclusive>{this},
+                                  std::forward<Token>(token));
+    }
+
+    /// Waits for a shared lock, to read.
+    ///
+    /// Completes when: no writer holds the lock, and none goes before this reader.
+    /// Signature: `void(error_code, std::shared_lock<basic_shared_mutex>)`.
+    /// Everything else: as `async_lock`.
+    template <class Token = default_token_t<Executor>>
+    auto async_lock_shared(Token&& token = Token())
+    {
+        return detail::start_wait(ask<shared_lock_type, hold::shared>{this},
+                                  std::forward<Token>(token));
+    }
+
+    /// Waits for the upgradable lock, to read and perhaps to write later.
+    ///
+    /// Completes when: no writer and no other upgradable lock is there or goes before.
+    /// Signature: `void(error_code, upgrade_lock<basic_shared_mutex>)`.
+    /// Everything else: as `async_lock`.
+    template <class Token = default_token_t<Executor>>
+    auto async_lock_upgrade(Token&& token = Token())
+    {
+        return detail::start_wait(ask<upgrade_lock_type, hold::upgradable>{this},
+                                  std::forward<Token>(token));
+    }
+
+    /// Waits to make an upgradable lock the exclusive one; nobody writes in between. `lock`
+    /// must live until this completes. It is left empty on success, and as it was otherwise.
+    ///
+    /// Completes when: all other readers have gone.
+    /// Signature: `void(error_code, std::unique_lock<basic_shared_mutex>)`.
+    /// Errors: `errc::upgrade_conflict` if another upgrade (of a shared lock) waits already:
+    /// let go, so that it can proceed. `errc::not_locked` if `lock` holds no lock of this
+    /// mutex, or is unlocked meanwhile. `operation_aborted` if cancelled, or the mutex was
+    /// destroyed.
+    /// Executor: the handler's associated executor, by default the mutex's own.
+    /// Cancellation: terminal, partial and total.
+    /// Cancel safety: cancelled before the handler runs, `lock` still holds its upgradable
+    /// lock, even if the exclusive one had been granted; readers who may go do.
+    /// Fairness: before all who wait. Thread safety: as the policy says.
+    template <class Token = default_token_t<Executor>>
+    auto async_upgrade(upgrade_lock_type& lock, Token&& token = Token())
+    {
+        return detail::start_wait(upgrade<upgrade_lock_type, hold::upgradable>(this, lock),
+                                  std::forward<Token>(token));
+    }
+
+    /// The same for a shared lock, which must not be unlocked meanwhile. Of several readers who
+    /// try at the same time only the first can succeed; the others get
+    /// `errc::upgrade_conflict`, and keep their shared lock.
+    template <class Token = default_token_t<Executor>>
+    auto async_upgrade(shared_lock_type& lock, Token&& token = Token())
+    {
+        return detail::start_wait(upgrade<shared_lock_type, hold::shared>(this, lock),
+                                  std::forward<Token>(token));
+    }
+
+    /// Makes an exclusive lock a shared one, and admits readers; a writer never gets in
+    /// between. Errors: `errc::not_locked` if `lock` holds no lock of this mutex; then it
+    /// stays as it was, and the result is empty. Thread safety: as the policy says.
+    shared_lock_type downgrade(lock_type&& lock, error_code& ec) noexcept
+    {
+        return lower(lock, hold::exclusive, ec);
+    }
+
+    /// The same for an upgradable lock: it can no longer be upgraded for sure.
+    shared_lock_type downgrade(upgrade_lock_type&& lock, error_code& ec) noexcept
+    {
+        return lower(lock, hold::upgradable, ec);
+    }
+
+    /// The same, throwing `system_error`.
+    template <class Lock>
+    shared_lock_type downgrade(Lock&& lock)
+    {
+        error_code ec;
+        shared_lock_type lowered = downgrade(std::forward<Lock>(lock), ec);
+        detail::throw_if(ec, "shared_mutex::downgrade");
+        return lowered;
+    }
+
+    /// Take the lock if that needs no waiting; they never wait. Thread safety: as the policy
+    /// says.
+    [[nodiscard]] bool try_lock() noexcept { return take(hold::exclusive); }
+    [[nodiscard]] bool try_lock_shared() noexcept { return take(hold::shared); }
+    [[nodiscard]] bool try_lock_upgrade() noexcept { return take(hold::upgradable); }
+
+    /// Release a lock, and let those go who may. No handler runs inside these calls.
+    /// Errors: `errc::not_locked` if nobody holds such a lock; the state is unchanged.
+    /// Thread safety: as the policy says.
+    void unlock(error_code& ec) noexcept { give(hold::exclusive, ec); }
+    void unlock_shared(error_code& ec) noexcept { give(hold::shared, ec); }
+    void unlock_upgrade(error_code& ec) noexcept { give(hold::upgradable, ec); }
+
+    /// The same, throwing `system_error`.
+    void unlock() { give(hold::exclusive, "shared_mutex::unlock"); }
+    void unlock_shared() { give(hold::shared, "shared_mutex::unlock_shared"); }
+    void unlock_upgrade() { give(hold::upgradable, "shared_mutex::unlock_upgrade"); }
+
+    /// Whether a writer, any reader, or an upgradable lock is inside: hints, outdated as soon
+    /// as they are returned.
+    [[nodiscard]] bool is_locked() const noexcept { return this->state().is_held(hold::exclusive); }
+    [[nodiscard]] bool is_locked_shared() const noexcept
+    {
+        return this->state().is_held(hold::shared);
+    }
+    [[nodiscard]] bool is_locked_upgrade() const noexcept
+    {
+        return this->state().is_held(hold::upgradable);
+    }
+    /// As constructed.
+    [[nodiscard]] lock_preference preference() const noexcept { return this->state().preference(); }
+
+private:
+    template <class Lock, hold wants>
+    using ask = detail::shared_ask<basic_shared_mutex, Lock, wants>;
+    template <class Held, hold has>
+    using upgrade = detail::upgrade_ask<basic_shared_mutex, Held, has>;
+    template <class Owner, class Lock, hold wants>
+    friend struct detail::shared_ask;
+
+    bool take(hold wants) noexcept { return this->state().try_take(hold::nothing, wants); }
+    void give(hold has, error_code& ec) noexcept
+    {
+        ec = this->state().give(has) ? error_code() : make_error_code(errc::not_locked);
+    }
+    void give(hold has, const char* where)
+    {
+        if (!this->state().give(has)) [[unlikely]]
+            detail::throw_if(errc::not_locked, where);
+    }
+
+    template <class Lock>
+    shared_lock_type lower(Lock& lock, hold has, error_code& ec) noexcept
+    {
+        const bool ours = lock.owns_lock() && lock.mutex() == this;
+        if (!ours || !this->state().give(has, hold::shared)) {
+            ec = errc::not_locked;
+            return {};
+        }
+        ec = {};
+        lock.release();
+        return shared_lock_type(*this, std::adopt_lock);
+    }
+};
+
+/// The usual read-write lock: any thread, any executor.
+using shared_mutex = basic_shared_mutex<>;
+
+namespace local {
+
+/// A read-write lock for one strand: no atomics, no locks.
+using shared_mutex = basic_shared_mutex<asio::any_io_executor, strand_confined>;
+
+} // namespace local
+} // namespace turnstile

@@ -1,0 +1,222 @@
+#include <turnstile/channel/detail/oneshot_state.hpp>
+
+namespace turnstile::detail {
+namespace {
+
+// Settles the fate of every waiter in the list; called under the lock.
+template <class Decide>
+void decide_each(waiter_list& list, ready_list& ready, Decide decide) noexcept
+{
+    while (!list.empty()) {
+        waiter& w = take_front(list);
+        decide(w);
+        ready.push_back(w);
+    }
+}
+
+constexpr auto grant = [](waiter& w) { w.grant(); };
+constexpr auto abort = [](waiter& w) { w.abort(); };
+constexpr auto fail_with(errc code) noexcept
+{
+    return [code](waiter& w) { w.fail(code); };
+}
+
+} // namespace
+
+template <class Threading>
+verdict oneshot_state<Threading>::sending() const noexcept
+{
+    if (!wanted_)
+        return verdict::refused(errc::closed);
+    return phase_ == phase::open ? verdict::granted() : verdict::refused(errc::rejected);
+}
+
+template <class Threading>
+verdict oneshot_state<Threading>::receiving() const noexcept
+{
+    switch (phase_) {
+    case phase::full:
+    case phase::failed:
+        return verdict::granted();
+    case phase::sender_gone:
+        return verdict::refused(errc::sender_gone);
+    case phase::taken:
+        return verdict::refused(errc::closed);
+    case phase::open:
+    case phase::reserved:
+        break;
+    }
+    return wanted_ || phase_ == phase::reserved ? verdict::wait() : verdict::refused(errc::closed);
+}
+
+template <class Threading>
+verdict oneshot_state<Threading>::reserve_locked() noexcept
+{
+    const verdict now = receiving();
+    if (phase_ == phase::full)
+        phase_ = phase::reserved;
+    return now;
+}
+
+template <class Threading>
+verdict oneshot_state<Threading>::look() noexcept
+{
+    return this->update([&](ready_list&) { return receiving(); });
+}
+
+template <class Threading>
+verdict oneshot_state<Threading>::reserve() noexcept
+{
+    return this->update([&](ready_list&) { return reserve_locked(); });
+}
+
+template <class Threading>
+void oneshot_state<Threading>::offer(ready_list& ready) noexcept
+{
+    if (this->queue_.empty())
+        return;
+    phase_ = phase::reserved;
+    waiter& w = take_front(this->queue_);
+    w.grant();
+    ready.push_back(w);
+}
+
+template <class Threading>
+void oneshot_state<Threading>::filled(ready_list& ready) noexcept
+{
+    phase_ = phase::full;
+    offer(ready);
+}
+
+template <class Threading>
+void oneshot_state<Threading>::unreserve(ready_list& ready) noexcept
+{
+    if (phase_ == phase::reserved)
+        filled(ready);
+}
+
+template <class Threading>
+void oneshot_state<Threading>::give_back() noexcept
+{
+    this->update([&](ready_list& ready) { unreserve(ready); });
+}
+
+template <class Threading>
+error_code oneshot_state<Threading>::conclude_receive(ready_list& ready) noexcept
+{
+    if (!receiver_alive_)
+        return asio::error::operation_aborted;
+    if (phase_ == phase::failed)
+        return error_;
+    phase_ = phase::taken;
+    decide_each(this->queue_, ready, fail_with(errc::closed));
+    return {};
+}
+
+template <class Threading>
+error_code oneshot_state<Threading>::send_error(const error_code& error) noexcept
+{
+    if (!error)
+        return errc::invalid_argument;
+    return this->update([&](ready_list& ready) {
+        const verdict now = sending();
+        if (now.is_granted()) {
+            phase_ = phase::failed;
+            error_ = error;
+            decide_each(this->queue_, ready, grant);
+        }
+        return now.error();
+    });
+}
+
+template <class Threading>
+void oneshot_state<Threading>::leave_sender() noexcept
+{
+    this->update([&](ready_list& ready) {
+        sender_alive_ = false;
+        decide_each(unwanted_queue_, ready, abort);
+        if (phase_ == phase::open) {
+            phase_ = phase::sender_gone;
+            decide_each(this->queue_, ready, fail_with(errc::sender_gone));
+        }
+    });
+}
+
+template <class Threading>
+verdict oneshot_state<Threading>::is_unwanted() noexcept
+{
+    return this->update(
+        [&](ready_list&) { return wanted_ ? verdict::wait() : verdict::granted(); });
+}
+
+template <class Threading>
+error_code oneshot_state<Threading>::conclude_unwanted() noexcept
+{
+    return this->update([&](ready_list&) {
+        return sender_alive_ ? error_code() : error_code(asio::error::operation_aborted);
+    });
+}
+
+template <class Threading>
+void oneshot_state<Threading>::stop_wanting(ready_list& ready) noexcept
+{
+    wanted_ = false;
+    decide_each(unwanted_queue_, ready, grant);
+}
+
+template <class Threading>
+void oneshot_state<Threading>::close() noexcept
+{
+    this->update([&](ready_list& ready) {
+        stop_wanting(ready);
+        if (phase_ == phase::open)
+            decide_each(this->queue_, ready, fail_with(errc::closed));
+    });
+}
+
+template <class Threading>
+bool oneshot_state<Threading>::drop_receiver(ready_list& ready) noexcept
+{
+    receiver_alive_ = false;
+    stop_wanting(ready);
+    decide_each(this->queue_, ready, abort);
+    const bool unused = phase_ == phase::full || phase_ == phase::reserved;
+    if (unused)
+        phase_ = phase::taken;
+    return unused;
+}
+
+template <class Threading>
+bool oneshot_state<Threading>::admit(waiter& w) noexcept
+{
+    const bool on_senders_side = static_cast<oneshot_waiter&>(w).for_receiver_gone;
+    const verdict now = !on_senders_side ? reserve_locked()
+                        : wanted_        ? verdict::wait()
+                                         : verdict::granted();
+    if (now.must_wait())
+        (on_senders_side ? unwanted_queue_ : this->queue_).push_back(w);
+    else if (now.is_granted())
+        w.grant();
+    else
+        w.fail(now.code());
+    return !now.must_wait();
+}
+
+template <class Threading>
+void oneshot_state<Threading>::take_back(waiter& w, ready_list& ready) noexcept
+{
+    if (!static_cast<oneshot_waiter&>(w).for_receiver_gone)
+        unreserve(ready);
+}
+
+template <class Threading>
+void oneshot_state<Threading>::take_all(waiter_list& out) noexcept
+{
+    out.splice(out.end(), this->queue_);
+    out.splice(out.end(), unwanted_queue_);
+}
+
+template class oneshot_state<thread_safe>;
+template class oneshot_state<strand_confined>;
+
+} // namespace turnstile::detail

@@ -1,0 +1,303 @@
+#include "kit/completion.hpp"
+#include "kit/policies.hpp"
+#include "kit/run.hpp"
+
+#include <turnstile/channel/watch.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using kit::completion;
+using kit::dropping;
+using turnstile::errc;
+using turnstile::error_code;
+
+template <class P, class T = int>
+using watch_of = turnstile::basic_watch<T, asio::any_io_executor, P>;
+
+static_assert(!std::is_move_constructible_v<turnstile::watch<int>>);
+
+BOOST_AUTO_TEST_SUITE(watch)
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(has_the_latest_value_and_a_version, P, kit::policies)
+{
+    asio::io_context io;
+    watch_of<P, std::string> w(io, 3U, 'a');
+    const auto before = w.get();
+    BOOST_TEST(*before == "aaa");
+    BOOST_TEST(before.version() == 1U);
+    BOOST_TEST(w.set("b") == 2U);
+    BOOST_TEST(w.version() == 2U);
+    BOOST_TEST(*w.get() == "b");
+    BOOST_TEST(*before == "aaa"); // as it was
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_change_wakes_all_who_have_not_seen_it, P, kit::policies)
+{
+    kit::drained_context io;
+    watch_of<P> w(io, 1);
+    std::vector<completion> all(200);
+    for (const auto& c : all)
+        w.async_wait_changed(1, c.handler([](auto now) {
+            BOOST_TEST(*now == 3); // the latest when it arrives
+            BOOST_TEST(now.version() == 3U);
+        }));
+    BOOST_TEST(kit::poll_leaves_work(io));
+    w.set(2);
+    w.set(3);
+    completion knows_two;
+    w.async_wait_changed(2, knows_two.handler([](auto now) { BOOST_TEST(*now == 3); }));
+    completion knows_all;
+    w.async_wait_changed(3, knows_all.handler([](auto now) { BOOST_TEST(*now == 4); }));
+    kit::poll_leaves_work(io);
+    for (const auto& c : all)
+        BOOST_TEST(c.succeeded());
+    BOOST_TEST(knows_two.succeeded());
+    BOOST_TEST(!knows_all.done());
+    w.set(4);
+    kit::run(io);
+    BOOST_TEST(knows_all.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_last_value_before_close_is_not_missed, P, kit::policies)
+{
+    kit::drained_context io;
+    watch_of<P> w(io, 1);
+    std::vector<int> seen;
+    error_code end;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            auto now = w.get();
+            for (;;) {
+                seen.push_back(*now);
+                auto [ec, next] = co_await w.async_wait_changed(
+                    now.version(), asio::as_tuple(asio::use_awaitable));
+                if (ec) {
+                    end = ec;
+                    co_return;
+                }
+                now = next;
+            }
+        },
+        asio::detached);
+    kit::poll_leaves_work(io);
+    w.set(2);
+    w.set(3);
+    w.close();
+    kit::run(io);
+    BOOST_TEST((seen == std::vector<int>{1, 3}));
+    BOOST_TEST((end == errc::closed));
+    BOOST_TEST(w.is_closed());
+    error_code ec;
+    BOOST_TEST(w.set(4, ec) == 0U);
+    BOOST_TEST((ec == errc::closed));
+    BOOST_TEST(w.update([](int& v) { ++v; }, ec) == 0U);
+    BOOST_TEST((ec == errc::closed));
+    BOOST_CHECK_THROW(w.set(4), turnstile::system_error);
+    BOOST_CHECK_THROW(w.update([](int& v) { ++v; }), turnstile::system_error);
+    BOOST_TEST(*w.get() == 3);
+    // Whoever comes late still learns of it.
+    completion late;
+    w.async_wait_changed(1, late.handler([](auto now) { BOOST_TEST(*now == 3); }));
+    completion satisfied;
+    w.async_wait_for([](int v) { return v == 3; }, satisfied.handler([](auto) {}));
+    completion never;
+    w.async_wait_for([](int v) { return v == 4; }, never.handler([](auto) {}));
+    kit::run(io);
+    BOOST_TEST(late.succeeded());
+    BOOST_TEST(satisfied.succeeded());
+    BOOST_TEST((never.error() == errc::closed));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_earlier_value_is_put_back_without_a_copy, P, kit::policies)
+{
+    asio::io_context io;
+    watch_of<P, std::string> w(io, "good");
+    const auto good = w.get();
+    w.set("bad");
+    BOOST_TEST(w.set(good) == 3U);
+    BOOST_TEST(w.get().get() == good.get());
+    error_code ec;
+    w.set(turnstile::shared_value<std::string, P>(), ec);
+    BOOST_TEST((ec == errc::invalid_argument));
+    BOOST_TEST(w.version() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_update_changes_a_copy, P, kit::policies)
+{
+    asio::io_context io;
+    watch_of<P, std::string> w(io, "a");
+    const auto before = w.get();
+    BOOST_TEST(w.update([](std::string& s) { s += "b"; }) == 2U);
+    BOOST_TEST(*w.get() == "ab");
+    BOOST_TEST(*before == "a");
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_update_that_was_overtaken_starts_anew, P, kit::policies)
+{
+    asio::io_context io;
+    watch_of<P> w(io, 1);
+    int calls = 0;
+    w.update([&](int& v) {
+        if (++calls == 1)
+            w.set(10); // somebody else, meanwhile
+        v += 5;
+    });
+    BOOST_TEST(calls == 2);
+    BOOST_TEST(*w.get() == 15);
+    BOOST_TEST(w.version() == 3U);
+}
+
+struct fragile {
+    explicit fragile(int v) : value(v) {}
+    fragile(const fragile& other) : value(other.value)
+    {
+        if (value < 0)
+            throw std::runtime_error("no copy");
+    }
+    int value;
+};
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(what_throws_changes_nothing, P, kit::policies)
+{
+    asio::io_context io;
+    watch_of<P, fragile> w(io, 1);
+    const fragile bad(-1);
+    BOOST_CHECK_THROW(w.set(bad), std::runtime_error);
+    BOOST_CHECK_THROW(w.update([](fragile& f) {
+        f.value = 7;
+        throw std::runtime_error("no change");
+    }),
+                      std::runtime_error);
+    BOOST_TEST(w.version() == 1U);
+    BOOST_TEST(w.get()->value == 1);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(waits_for_a_value_that_satisfies_and_gives_it, P, kit::policies)
+{
+    kit::drained_context io;
+    watch_of<P> w(io, 1);
+    int calls = 0;
+    completion callback;
+    w.async_wait_for(
+        [&](int v) {
+            ++calls;
+            return v >= 3;
+        },
+        callback.handler([](auto now) {
+            BOOST_TEST(*now == 5);
+            BOOST_TEST(now.version() == 4U);
+        }));
+    int found = 0;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            found = *co_await w.async_wait_for([](int v) { return v >= 2; });
+        },
+        asio::detached);
+    BOOST_TEST(calls == 0); // not inside the initiating function
+    kit::poll_leaves_work(io);
+    BOOST_TEST(calls == 1);
+    w.set(2);
+    BOOST_TEST(calls == 1); // nor inside the change
+    kit::poll_leaves_work(io);
+    BOOST_TEST(calls == 2);
+    BOOST_TEST(found == 2);
+    w.set(3); // replaced before it was looked at
+    w.set(5);
+    kit::run(io);
+    BOOST_TEST(calls == 3);
+    BOOST_TEST(callback.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_runs_on_its_handlers_executor, P, kit::policies)
+{
+    kit::drained_context home;
+    kit::drained_context elsewhere;
+    watch_of<P> w(home, 1);
+    int calls = 0;
+    completion c;
+    w.async_wait_for(
+        [&](int v) {
+            ++calls;
+            return v == 2;
+        },
+        asio::bind_executor(elsewhere, c.handler([](auto) {})));
+    kit::poll_leaves_work(home);
+    BOOST_TEST(calls == 0);
+    kit::poll_leaves_work(elsewhere);
+    BOOST_TEST(calls == 1);
+    kit::poll_leaves_work(home); // starts anew on the object's side, if it is confined
+    w.set(2);
+    kit::poll_leaves_work(home);
+    BOOST_TEST(calls == 1);
+    kit::run(elsewhere);
+    BOOST_TEST(calls == 2);
+    BOOST_TEST(c.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_throwing_predicate_harms_nobody_else, P, kit::policies)
+{
+    kit::drained_context io;
+    watch_of<P> w(io, 1);
+    const auto picky = [](int v) {
+        if (v == 2)
+            throw std::runtime_error("from a predicate");
+        return v == 3;
+    };
+    completion before;
+    completion broken(dropping::is_expected);
+    completion after;
+    w.async_wait_for([](int v) { return v == 2; }, before.handler([](auto) {}));
+    w.async_wait_for(picky, broken.handler([](auto) {}));
+    w.async_wait_for([](int v) { return v == 2; }, after.handler([](auto) {}));
+    bool caught = false;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            try {
+                co_await w.async_wait_for(picky);
+            } catch (const std::runtime_error&) {
+                caught = true;
+            }
+        },
+        asio::detached);
+    kit::poll_leaves_work(io);
+    w.set(2);
+    BOOST_CHECK_THROW(kit::run(io), std::runtime_error);
+    kit::run(io);
+    BOOST_TEST(before.succeeded());
+    BOOST_TEST(broken.dropped());
+    BOOST_TEST(after.succeeded());
+    BOOST_TEST(caught);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_may_end_the_watch, P, kit::policies)
+{
+    kit::drained_context io;
+    std::optional<watch_of<P>> w;
+    w.emplace(io.get_executor(), 1);
+    completion callback;
+    w->async_wait_for(
+        [&](int) {
+            w.reset();
+            return false;
+        },
+        callback.handler([](auto) {}));
+    kit::run(io);
+    BOOST_TEST(callback.aborted());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

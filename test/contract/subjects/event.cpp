@@ -1,0 +1,5 @@
+#include "contract/subjects/event.hpp"
+
+#include "contract/enroll.hpp"
+
+ENROLL_SUBJECTS(event_subjects)

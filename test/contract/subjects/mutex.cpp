@@ -1,0 +1,5 @@
+#include "contract/subjects/mutex.hpp"
+
+#include "contract/enroll.hpp"
+
+ENROLL_SUBJECTS(mutex_subjects)

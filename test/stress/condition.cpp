@@ -1,0 +1,125 @@
+// Producers and consumers on real threads, some of whom are cancelled.
+#include <turnstile/sync/condition.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <deque>
+#include <thread>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using turnstile::error_code;
+
+constexpr int threads = 4;
+#if TURNSTILE_SANITIZED
+constexpr int rounds = 100;
+#else
+constexpr int rounds = 1000;
+#endif
+
+void run_on_threads(asio::io_context& io)
+{
+    std::vector<std::jthread> pool;
+    for (int i = 0; i != threads; ++i)
+        pool.emplace_back([&] { io.run(); });
+}
+
+BOOST_AUTO_TEST_SUITE(stress_condition)
+
+// A buffer of two, with one condition for both sides: a notification often comes to one who
+// has no use for it, and has to be passed on.
+BOOST_AUTO_TEST_CASE(no_notification_is_lost_between_both_sides_of_a_buffer)
+{
+    asio::io_context io;
+    turnstile::mutex m(io);
+    turnstile::condition c(io);
+    std::deque<int> items; // guarded by m
+    std::atomic<int> taken = 0;
+    std::atomic<int> finished = 0;
+    const auto producer = [&]() -> asio::awaitable<void> {
+        for (int i = 0; i != rounds; ++i) {
+            auto lock = co_await m.async_lock();
+            co_await c.async_wait(lock, [&] { return items.size() < 2; });
+            items.push_back(i);
+            c.notify_one();
+        }
+        ++finished;
+    };
+    const auto consumer = [&]() -> asio::awaitable<void> {
+        for (int i = 0; i != rounds; ++i) {
+            auto lock = co_await m.async_lock();
+            co_await c.async_wait(lock, [&] { return !items.empty(); });
+            items.pop_front();
+            ++taken;
+            lock.unlock();
+            c.notify_one(); // without the lock
+        }
+        ++finished;
+    };
+    for (int i = 0; i != 4; ++i) {
+        asio::co_spawn(io, producer(), asio::detached);
+        asio::co_spawn(io, consumer(), asio::detached);
+    }
+    run_on_threads(io);
+    BOOST_TEST(finished == 8);
+    BOOST_TEST(taken == 4 * rounds);
+    BOOST_TEST(!m.is_locked());
+}
+
+BOOST_AUTO_TEST_CASE(racing_cancellations_lose_no_notification_and_no_lock)
+{
+    asio::io_context io;
+    turnstile::mutex m(io);
+    turnstile::condition c(io);
+    int items = 0;    // guarded by m
+    int consumed = 0; // guarded by m
+    constexpr int wanted = 8 * rounds;
+    const auto consumer = [&](int id) -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        for (int i = 0;; ++i) {
+            auto lock = co_await m.async_lock();
+            asio::cancellation_signal signal;
+            asio::post(executor, [&] {
+                if ((i + id) % 2 == 0)
+                    signal.emit(asio::cancellation_type::total);
+            });
+            auto [ec] = co_await c.async_wait(
+                lock, [&] { return items != 0 || consumed == wanted; },
+                asio::as_tuple(asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable)));
+            BOOST_REQUIRE(lock.owns_lock());
+            if (!ec && items != 0) {
+                --items;
+                if (++consumed == wanted)
+                    c.notify_all();
+            }
+            const bool over = consumed == wanted;
+            lock.unlock();
+            co_await asio::post(asio::use_awaitable); // the posted function uses the signal
+            if (over)
+                co_return;
+        }
+    };
+    const auto producer = [&]() -> asio::awaitable<void> {
+        for (int i = 0; i != wanted / 2; ++i) {
+            auto lock = co_await m.async_lock();
+            ++items;
+            c.notify_one();
+        }
+    };
+    for (int i = 0; i != 8; ++i)
+        asio::co_spawn(asio::make_strand(io), consumer(i), asio::detached);
+    for (int i = 0; i != 2; ++i)
+        asio::co_spawn(io, producer(), asio::detached);
+    run_on_threads(io); // a lost notification would hang here
+    BOOST_TEST(consumed == wanted);
+    BOOST_TEST(items == 0);
+    BOOST_TEST(!m.is_locked());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

@@ -1,0 +1,236 @@
+// Real threads on one broadcast, watch or oneshot; meant for TSan as much as for the invariants.
+#include <turnstile/channel/broadcast.hpp>
+#include <turnstile/channel/oneshot.hpp>
+#include <turnstile/channel/watch.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using turnstile::errc;
+using turnstile::error_code;
+
+constexpr int threads = 4;
+#if TURNSTILE_SANITIZED
+constexpr int rounds = 100;
+#else
+constexpr int rounds = 1000;
+#endif
+
+void run_on_threads(asio::io_context& io)
+{
+    std::vector<std::jthread> pool;
+    for (int i = 0; i != threads; ++i)
+        pool.emplace_back([&] { io.run(); });
+}
+
+// Receives all, in order, and counts what it got and what it missed.
+asio::awaitable<void> count_all(turnstile::broadcast_receiver<int> receiver,
+                                std::atomic<std::uint64_t>& total)
+{
+    int last = -1;
+    for (;;) {
+        auto [ec, message] = co_await receiver.async_receive(asio::as_tuple(asio::use_awaitable));
+        if (ec)
+            co_return;
+        const auto passed = static_cast<std::uint64_t>(*message - last);
+        BOOST_REQUIRE(passed == message.missed() + 1);
+        last = *message;
+        total += passed;
+    }
+}
+
+BOOST_AUTO_TEST_SUITE(stress)
+
+BOOST_AUTO_TEST_CASE(every_receiver_accounts_for_every_value)
+{
+    for (std::size_t capacity : {2U, 64U}) {
+        asio::io_context io;
+        turnstile::broadcast<int> b(io, capacity);
+        std::atomic<std::uint64_t> total = 0;
+        constexpr int receivers = 8;
+        for (int i = 0; i != receivers; ++i)
+            asio::co_spawn(io, count_all(b.subscribe(), total), asio::detached);
+        {
+            std::jthread sender([&] {
+                for (int i = 0; i != rounds; ++i)
+                    b.send(i);
+                b.close();
+            });
+            run_on_threads(io);
+        }
+        BOOST_TEST(total == static_cast<std::uint64_t>(receivers * rounds));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(receivers_come_and_go_while_values_are_sent)
+{
+    asio::io_context io;
+    auto b = std::make_unique<turnstile::broadcast<std::shared_ptr<int>>>(io, 4);
+    std::atomic<int> finished = 0;
+    const auto visitor = [&](turnstile::broadcast<std::shared_ptr<int>>& channel,
+                             int id) -> asio::awaitable<void> {
+        for (int i = 0; i != rounds / 4; ++i) {
+            // Destroyed while a receive is pending, granted or done: the handlers race with it.
+            std::optional receiver(channel.subscribe());
+            receiver->async_receive([](error_code, auto) {});
+            if ((i + id) % 2 == 0)
+                co_await asio::post(asio::use_awaitable);
+            auto moved = std::move(receiver);
+            moved.reset();
+        }
+        ++finished;
+    };
+    for (int i = 0; i != 6; ++i)
+        asio::co_spawn(io, visitor(*b, i), asio::detached);
+    {
+        std::jthread sender([&] {
+            for (int i = 0; i != rounds; ++i)
+                b->send(std::make_shared<int>(i));
+        });
+        run_on_threads(io);
+    }
+    BOOST_TEST(finished == 6);
+    BOOST_TEST(b->receivers() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(racing_cancellations_lose_no_value)
+{
+    asio::io_context io;
+    turnstile::broadcast<int> b(io, static_cast<std::size_t>(rounds));
+    std::atomic<int> complete = 0;
+    const auto reader = [&](turnstile::broadcast_receiver<int> receiver,
+                            int id) -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        int next = 0;
+        for (int i = 0;; ++i) {
+            asio::cancellation_signal signal;
+            asio::post(executor, [&] {
+                if ((i + id) % 3 == 0)
+                    signal.emit(asio::cancellation_type::total);
+            });
+            auto [ec, message] = co_await receiver.async_receive(
+                asio::as_tuple(asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable)));
+            // The posted function uses the signal: let it run first.
+            co_await asio::post(asio::use_awaitable);
+            if (ec == errc::closed)
+                break;
+            if (!ec)
+                BOOST_REQUIRE(*message == next++);
+        }
+        complete += next == rounds ? 1 : 0;
+    };
+    for (int i = 0; i != 4; ++i)
+        asio::co_spawn(asio::make_strand(io), reader(b.subscribe(), i), asio::detached);
+    {
+        std::jthread sender([&] {
+            for (int i = 0; i != rounds; ++i)
+                b.send(i);
+            b.close();
+        });
+        run_on_threads(io);
+    }
+    BOOST_TEST(complete == 4);
+}
+
+BOOST_AUTO_TEST_CASE(every_reader_sees_the_last_value)
+{
+    asio::io_context io;
+    turnstile::watch<int> w(io, 0);
+    std::atomic<int> saw_last = 0;
+    std::atomic<int> satisfied = 0;
+    const auto reader = [&]() -> asio::awaitable<void> {
+        auto now = w.get();
+        for (;;) {
+            auto [ec, next] =
+                co_await w.async_wait_changed(now.version(), asio::as_tuple(asio::use_awaitable));
+            if (ec)
+                break;
+            BOOST_REQUIRE(next.version() > now.version());
+            now = std::move(next);
+        }
+        saw_last += *now == 2 * rounds ? 1 : 0;
+    };
+    for (int i = 0; i != 8; ++i) {
+        asio::co_spawn(io, reader(), asio::detached);
+        w.async_wait_for([](int v) { return v >= rounds; },
+                         [&](error_code ec, auto) { satisfied += ec ? 0 : 1; });
+    }
+    {
+        std::jthread closer([&] {
+            {
+                std::vector<std::jthread> writers;
+                for (int i = 0; i != 2; ++i)
+                    writers.emplace_back([&] {
+                        for (int j = 0; j != rounds; ++j)
+                            w.update([](int& v) { ++v; });
+                    });
+            }
+            w.close();
+        });
+        run_on_threads(io);
+    }
+    BOOST_TEST(*w.get() == 2 * rounds);
+    BOOST_TEST(saw_last == 8);
+    BOOST_TEST(satisfied == 8);
+}
+
+BOOST_AUTO_TEST_CASE(a_watch_may_die_while_predicates_run)
+{
+    for (int round = 0; round != rounds / 4; ++round) {
+        asio::io_context io;
+        std::optional<turnstile::watch<int>> w(std::in_place, io, 0);
+        std::atomic<int> ended = 0;
+        for (int i = 0; i != 4; ++i)
+            w->async_wait_for([](int v) { return v == 100; }, [&](error_code, auto) { ++ended; });
+        std::jthread other([&] { io.run(); });
+        w->set(1);
+        w.reset();
+        io.run();
+        other.join();
+        BOOST_TEST(ended == 4);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_ends_of_a_oneshot_meet_on_two_threads)
+{
+    asio::io_context io;
+    auto work = asio::make_work_guard(io);
+    std::jthread runner([&] { io.run(); });
+    std::atomic<int> values = 0;
+    std::atomic<int> errors = 0;
+    int sent = 0;
+    for (int i = 0; i != rounds; ++i) {
+        turnstile::oneshot<std::unique_ptr<int>> o(io);
+        std::jthread far_end([&, i, receiver = std::move(o.receiver)]() mutable {
+            receiver.async_receive(
+                [&](error_code ec, std::unique_ptr<int> v) { ++(!ec && v ? values : errors); });
+            if (i % 3 != 0) {
+                error_code ec; // stays until it is over, one way or the other
+                while (!receiver.is_closed() && !ec)
+                    (void)receiver.try_receive(ec);
+            }
+        });
+        error_code ec = errc::closed;
+        std::optional sender(std::move(o.sender));
+        if (i % 4 != 0)
+            sender->send(std::make_unique<int>(i), ec);
+        sent += ec ? 0 : 1;
+    } // the far end is joined after the sender has gone
+    work.reset();
+    runner.join();
+    BOOST_TEST(values + errors == rounds);
+    BOOST_TEST(values <= sent);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

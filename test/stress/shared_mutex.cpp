@@ -1,0 +1,118 @@
+// Readers, writers and upgraders on real threads, some of them cancelled.
+#include <turnstile/sync/shared_mutex.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using turnstile::error_code;
+
+constexpr int threads = 4;
+#if TURNSTILE_SANITIZED
+constexpr int rounds = 100;
+#else
+constexpr int rounds = 1000;
+#endif
+
+void run_on_threads(asio::io_context& io)
+{
+    std::vector<std::jthread> pool;
+    for (int i = 0; i != threads; ++i)
+        pool.emplace_back([&] { io.run(); });
+}
+
+BOOST_AUTO_TEST_SUITE(stress_shared_mutex)
+
+BOOST_AUTO_TEST_CASE(readers_never_meet_a_writer)
+{
+    for (auto preference :
+         {turnstile::lock_preference::fair, turnstile::lock_preference::prefer_readers,
+          turnstile::lock_preference::prefer_writers}) {
+        asio::io_context io;
+        turnstile::shared_mutex m(io, preference);
+        long value = 0; // guarded by m
+        std::atomic<int> finished = 0;
+        const auto reader = [&]() -> asio::awaitable<void> {
+            for (int i = 0; i != rounds; ++i) {
+                auto lock = co_await m.async_lock_shared();
+                const long before = value;
+                if (i % 8 == 0)
+                    co_await asio::post(asio::use_awaitable);
+                BOOST_REQUIRE(value == before);
+            }
+            ++finished;
+        };
+        const auto writer = [&]() -> asio::awaitable<void> {
+            for (int i = 0; i != rounds; ++i) {
+                auto lock = co_await m.async_lock();
+                ++value;
+            }
+            ++finished;
+        };
+        const auto upgrader = [&]() -> asio::awaitable<void> {
+            for (int i = 0; i != rounds; ++i) {
+                auto reading = co_await m.async_lock_upgrade();
+                const long before = value;
+                auto writing = co_await m.async_upgrade(reading);
+                BOOST_REQUIRE(value == before);
+                ++value;
+                auto again = m.downgrade(std::move(writing));
+                BOOST_REQUIRE(value == before + 1);
+            }
+            ++finished;
+        };
+        for (int i = 0; i != 4; ++i) {
+            asio::co_spawn(io, reader(), asio::detached);
+            asio::co_spawn(io, writer(), asio::detached);
+            asio::co_spawn(io, upgrader(), asio::detached);
+        }
+        run_on_threads(io);
+        BOOST_TEST(finished == 12);
+        BOOST_TEST(value == 8L * rounds);
+        BOOST_TEST(m.try_lock());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(racing_cancellations_leave_no_lock_behind)
+{
+    asio::io_context io;
+    turnstile::shared_mutex m(io);
+    const auto worker = [&](int id) -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        for (int i = 0; i != rounds; ++i) {
+            asio::cancellation_signal signal;
+            asio::post(executor, [&] {
+                if ((i + id) % 2 == 0)
+                    signal.emit(asio::cancellation_type::total);
+            });
+            const auto token = [&] {
+                return asio::as_tuple(
+                    asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable));
+            };
+            if ((i + id) % 3 == 0) {
+                auto [ec, lock] = co_await m.async_lock(token());
+                BOOST_REQUIRE(lock.owns_lock() != bool(ec));
+            } else {
+                auto lock = co_await m.async_lock_upgrade();
+                auto [failed, writing] = co_await m.async_upgrade(lock, token());
+                BOOST_REQUIRE(writing.owns_lock() != bool(failed));
+                BOOST_REQUIRE(lock.owns_lock() == bool(failed));
+            }
+            co_await asio::post(asio::use_awaitable); // the posted function uses the signal
+        }
+    };
+    for (int i = 0; i != 8; ++i)
+        asio::co_spawn(asio::make_strand(io), worker(i), asio::detached);
+    run_on_threads(io);
+    BOOST_TEST(m.try_lock());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

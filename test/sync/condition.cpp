@@ -1,0 +1,876 @@
+#include "kit/chaos_executor.hpp"
+#include "kit/completion.hpp"
+#include "kit/policies.hpp"
+#include "kit/run.hpp"
+#include "kit/seed.hpp"
+
+#include <turnstile/sync/condition.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using kit::completion;
+using turnstile::errc;
+using turnstile::error_code;
+
+template <class Threading>
+using condition_of = turnstile::basic_condition<asio::any_io_executor, Threading>;
+template <class Threading>
+using mutex_of = turnstile::basic_mutex<asio::any_io_executor, Threading>;
+
+static_assert(!std::is_move_constructible_v<turnstile::condition>);
+static_assert(std::is_same_v<turnstile::condition::rebind_executor<asio::system_executor>::other,
+                             turnstile::basic_condition<asio::system_executor>>);
+
+// One type for all predicates and all handlers keeps this file quick to compile.
+using predicate = std::function<bool()>;
+
+// A wait, with all that it needs. Its handler drops the lock unless told to keep it.
+template <class P>
+struct party {
+    explicit party(mutex_of<P>& m) : mutex(m) {}
+
+    void wait(condition_of<P>& c)
+    {
+        take_lock();
+        c.async_wait(lock, bound());
+    }
+    void wait(condition_of<P>& c, predicate p)
+    {
+        take_lock();
+        c.async_wait(lock, std::move(p), bound());
+    }
+    void cancel() { signal.emit(asio::cancellation_type::total); }
+
+    bool succeeded() const { return answered && !error; }
+    bool aborted() const { return answered && error == asio::error::operation_aborted; }
+
+    mutex_of<P>& mutex;
+    std::unique_lock<mutex_of<P>> lock;
+    asio::cancellation_signal signal;
+    bool answered = false;
+    bool had_lock = false;
+    bool keeps_lock = false;
+    int turn = -1;
+    error_code error;
+
+private:
+    struct handler {
+        party* self;
+        void operator()(error_code ec) const
+        {
+            static int turns = 0;
+            BOOST_TEST(!self->answered, "a handler was invoked twice");
+            self->answered = true;
+            self->error = ec;
+            self->turn = turns++;
+            self->had_lock = self->lock.owns_lock();
+            if (!self->keeps_lock && self->had_lock)
+                self->lock.unlock();
+        }
+    };
+    auto bound() { return asio::bind_cancellation_slot(signal.slot(), handler{this}); }
+    void take_lock()
+    {
+        lock = std::unique_lock(mutex, std::try_to_lock);
+        BOOST_TEST_REQUIRE(lock.owns_lock());
+    }
+};
+
+// A condition with its mutex, and some who wait.
+template <class P>
+struct scene {
+    explicit scene(std::size_t n) : m(io), c(std::in_place, io)
+    {
+        for (std::size_t i = 0; i != n; ++i)
+            all.emplace_back(m);
+    }
+    void all_wait()
+    {
+        for (auto& p : all)
+            p.wait(*c);
+    }
+    bool run_some() { return kit::poll_leaves_work(io); }
+    std::size_t answered() const
+    {
+        std::size_t n = 0;
+        for (const auto& p : all)
+            n += p.answered ? 1 : 0;
+        return n;
+    }
+
+    kit::drained_context io;
+    mutex_of<P> m;
+    std::optional<condition_of<P>> c;
+    std::deque<party<P>> all;
+};
+
+BOOST_AUTO_TEST_SUITE(condition)
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(waiting_releases_the_lock_and_has_it_again, P, kit::policies)
+{
+    scene<P> s(1);
+    s.all_wait();
+    BOOST_TEST(!s.m.is_locked());
+    BOOST_TEST(!s.all[0].lock.owns_lock());
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(!s.all[0].answered);
+    s.c->notify_one();
+    BOOST_TEST(!s.all[0].answered, "completed inside the notification");
+    kit::run(s.io);
+    BOOST_TEST(s.all[0].succeeded());
+    BOOST_TEST(s.all[0].had_lock);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_notified_waiter_waits_for_the_lock, P, kit::policies)
+{
+    scene<P> s(2);
+    s.all_wait();
+    BOOST_TEST(s.m.try_lock());
+    s.c->notify_all();
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(s.answered() == 0U);
+    BOOST_TEST(!s.m.try_lock());
+    s.all[0].keeps_lock = true;
+    s.m.unlock();
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(s.all[0].succeeded());
+    BOOST_TEST(!s.all[1].answered);
+    s.all[0].lock.unlock();
+    kit::run(s.io);
+    BOOST_TEST(s.all[1].succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(notifications_wake_so_many_in_the_order_they_came, P, kit::policies)
+{
+    scene<P> s(7);
+    s.all_wait();
+    const auto woken_by = [&](auto notify) {
+        const std::size_t before = s.answered();
+        notify();
+        s.run_some();
+        return s.answered() - before;
+    };
+    BOOST_TEST(woken_by([&] { s.c->notify_one(); }) == 1U);
+    BOOST_TEST(woken_by([&] { s.c->notify(0); }) == 0U);
+    BOOST_TEST(woken_by([&] { s.c->notify(2); }) == 2U);
+    BOOST_TEST(woken_by([&] { s.c->notify_one(); }) == 1U);
+    BOOST_TEST(woken_by([&] { s.c->notify_all(); }) == 3U);
+    for (std::size_t i = 1; i != s.all.size(); ++i)
+        BOOST_TEST(s.all[i - 1].turn < s.all[i].turn);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_notification_that_nobody_waits_for_is_not_stored, P, kit::policies)
+{
+    scene<P> s(1);
+    s.c->notify_one();
+    s.c->notify_all();
+    s.c->notify(std::numeric_limits<std::size_t>::max());
+    s.all_wait();
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(!s.all[0].answered);
+    s.c->notify(std::numeric_limits<std::size_t>::max());
+    kit::run(s.io);
+    BOOST_TEST(s.all[0].succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(who_waits_after_a_notification_is_not_woken_by_it, P, kit::policies)
+{
+    scene<P> s(2);
+    s.all[0].wait(*s.c);
+    s.c->notify_all();
+    s.all[1].wait(*s.c);
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(s.all[0].succeeded());
+    BOOST_TEST(!s.all[1].answered);
+    s.c->notify_one();
+    kit::run(s.io);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(waiting_without_the_lock_is_an_error, P, kit::policies)
+{
+    kit::drained_context io;
+    mutex_of<P> m(io);
+    condition_of<P> c(io);
+    std::unique_lock<mutex_of<P>> none;
+    std::unique_lock not_locked(m, std::defer_lock);
+    completion a;
+    completion b;
+    completion with_predicate;
+    int asked = 0;
+    const auto nothing = [] {};
+    c.async_wait(none, a.handler(nothing));
+    c.async_wait(not_locked, b.handler(nothing));
+    c.async_wait(not_locked, predicate([&] { return ++asked != 0; }),
+                 with_predicate.handler(nothing));
+    BOOST_TEST(!a.done(), "completed inside its initiating function");
+    kit::run(io);
+    for (const completion* failed : {&a, &b, &with_predicate})
+        BOOST_TEST((failed->error() == errc::not_locked));
+    BOOST_TEST(asked == 0);
+    BOOST_TEST(none.mutex() == nullptr);
+    BOOST_TEST(not_locked.mutex() == &m);
+    BOOST_TEST(m.try_lock());
+}
+
+// ---- Cancellation ----------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_wait_has_the_lock, P, kit::policies)
+{
+    scene<P> s(2);
+    s.all_wait();
+    s.all[0].cancel();
+    BOOST_TEST(!s.all[0].answered);
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(s.all[0].aborted());
+    BOOST_TEST(s.all[0].had_lock);
+    BOOST_TEST(!s.all[1].answered);
+    s.c->notify_one();
+    kit::run(s.io);
+    BOOST_TEST(s.all[1].succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_wait_waits_for_the_lock, P, kit::policies)
+{
+    scene<P> s(1);
+    s.all_wait();
+    BOOST_TEST(s.m.try_lock());
+    s.all[0].cancel();
+    BOOST_TEST(s.run_some());
+    s.all[0].cancel(); // does not make it leave without the lock
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(!s.all[0].answered);
+    s.m.unlock();
+    kit::run(s.io);
+    BOOST_TEST(s.all[0].aborted());
+    BOOST_TEST(s.all[0].had_lock);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_notification_on_its_way_to_a_cancelled_waiter_goes_to_the_next, P,
+                              kit::policies)
+{
+    scene<P> s(3);
+    s.all_wait();
+    s.c->notify_one();
+    s.all[0].cancel();
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(s.all[0].aborted());
+    BOOST_TEST(s.all[0].had_lock);
+    BOOST_TEST(s.all[1].succeeded());
+    BOOST_TEST(!s.all[2].answered);
+    s.c->notify_one();
+    kit::run(s.io);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_while_it_waits_for_the_lock_it_passes_the_notification_on,
+                              P, kit::policies)
+{
+    scene<P> s(3);
+    s.all_wait();
+    BOOST_TEST(s.m.try_lock());
+    s.c->notify_one();
+    BOOST_TEST(s.run_some()); // queued for the lock
+    s.all[0].cancel();
+    s.m.unlock();
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(s.all[0].aborted());
+    BOOST_TEST(s.all[0].had_lock);
+    BOOST_TEST(s.all[1].succeeded());
+    BOOST_TEST(!s.all[2].answered);
+    s.c->notify_one();
+    kit::run(s.io);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_with_the_lock_on_its_way_it_passes_the_notification_on, P,
+                              kit::policies)
+{
+    scene<P> s(2);
+    s.all_wait();
+    BOOST_TEST(s.m.try_lock());
+    s.c->notify_one();
+    BOOST_TEST(s.run_some());
+    s.m.unlock(); // granted and posted, but not yet run
+    s.all[0].cancel();
+    kit::run(s.io);
+    BOOST_TEST(s.all[0].aborted());
+    BOOST_TEST(s.all[0].had_lock);
+    BOOST_TEST(s.all[1].succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_one_of_all_takes_nothing_from_the_others, P,
+                              kit::policies)
+{
+    scene<P> s(4);
+    for (std::size_t i = 0; i != 3; ++i)
+        s.all[i].wait(*s.c);
+    s.c->notify_all();
+    s.all[3].wait(*s.c); // came too late
+    s.all[1].cancel();
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(s.all[0].succeeded());
+    BOOST_TEST(s.all[1].aborted());
+    BOOST_TEST(s.all[2].succeeded());
+    BOOST_TEST(!s.all[3].answered, "woken by somebody else's notification");
+    s.c->notify_one();
+    kit::run(s.io);
+}
+
+// ---- What may be destroyed -------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(when_the_condition_is_destroyed_everybody_has_the_lock, P,
+                              kit::policies)
+{
+    scene<P> s(3);
+    s.all_wait();
+    BOOST_TEST(s.m.try_lock());
+    s.c->notify_one();
+    BOOST_TEST(s.run_some()); // the first waits for the lock by now
+    s.c.reset();
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(s.answered() == 0U);
+    s.m.unlock();
+    kit::run(s.io);
+    for (const auto& p : s.all) {
+        BOOST_TEST(p.aborted());
+        BOOST_TEST(p.had_lock);
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(when_the_mutex_is_destroyed_there_is_no_lock_to_have, P,
+                              kit::policies)
+{
+    kit::drained_context io;
+    condition_of<P> c(io);
+    auto m = std::make_unique<mutex_of<P>>(io);
+    mutex_of<P> other(io);
+    std::deque<party<P>> all;
+    for (int i = 0; i != 3; ++i)
+        all.emplace_back(*m).wait(c);
+    party<P> last(other);
+    last.wait(c);
+    BOOST_TEST(m->try_lock());
+    c.notify_one();
+    BOOST_TEST(kit::poll_leaves_work(io)); // the first waits for the lock by now
+    c.notify_one();                        // the second is on its way
+    m.reset();
+    kit::poll_leaves_work(io);
+    BOOST_TEST(all[0].aborted());
+    BOOST_TEST(all[1].aborted());
+    c.notify_all();
+    kit::run(io);
+    for (const auto& p : all) {
+        BOOST_TEST(p.aborted());
+        BOOST_TEST(p.lock.mutex() == nullptr);
+    }
+    BOOST_TEST(last.succeeded()); // whoever has a mutex can use a notification
+    BOOST_TEST(last.had_lock);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(destroying_the_context_destroys_waiters_in_every_phase, P,
+                              kit::policies)
+{
+    for (int phase = 0; phase != 4; ++phase) {
+        std::optional<asio::io_context> io(std::in_place);
+        auto m = std::make_shared<mutex_of<P>>(*io);
+        auto c = std::make_shared<condition_of<P>>(*io);
+        auto lock = std::make_shared<std::unique_lock<mutex_of<P>>>(*m, std::try_to_lock);
+        completion dropped(kit::dropping::is_expected);
+        // The handler owns the lock, the mutex and the condition.
+        c->async_wait(*lock, dropped.handler([m, c, lock] {}));
+        if (phase >= 1)
+            c->notify_one();
+        if (phase >= 2) {
+            BOOST_TEST(m->try_lock());
+            io->poll(); // waits for the lock
+        }
+        if (phase >= 3)
+            m->unlock(); // has it, on its way
+        m.reset();
+        c.reset();
+        lock.reset();
+        io.reset();
+        BOOST_TEST(dropped.dropped(), "a handler has leaked");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_whose_context_goes_passes_the_notification_and_the_lock_on)
+{
+    kit::drained_context home;
+    turnstile::mutex m(home);
+    turnstile::condition c(home);
+    for (bool waits_for_lock : {false, true}) {
+        std::optional<asio::io_context> elsewhere(std::in_place);
+        completion lost(kit::dropping::is_expected);
+        completion next;
+        std::unique_lock first(m, std::try_to_lock);
+        c.async_wait(first, asio::bind_executor(*elsewhere, lost.handler([] {})));
+        std::unique_lock second(m, std::try_to_lock);
+        c.async_wait(second, next.handler([&] { second.unlock(); }));
+        if (waits_for_lock)
+            BOOST_TEST(m.try_lock());
+        c.notify_one();
+        if (waits_for_lock) {
+            elsewhere->poll();
+            m.unlock();
+        }
+        elsewhere.reset();
+        BOOST_TEST(lost.dropped());
+        kit::run(home);
+        BOOST_TEST(next.succeeded(), "the notification went down with the context");
+        BOOST_TEST(!m.is_locked(), "the lock went down with the context");
+    }
+}
+
+// ---- Predicates ------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_that_is_true_at_once_needs_no_notification, P,
+                              kit::policies)
+{
+    scene<P> s(1);
+    s.all[0].keeps_lock = true;
+    s.all[0].wait(*s.c, [] { return true; });
+    BOOST_TEST(s.m.is_locked(), "it has let go of the lock");
+    BOOST_TEST(!s.all[0].answered);
+    kit::run(s.io);
+    BOOST_TEST(s.all[0].succeeded());
+    BOOST_TEST(s.all[0].had_lock);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_is_called_with_the_lock_held_and_by_its_own_thread, P,
+                              kit::policies)
+{
+    scene<P> s(1);
+    int asked = 0;
+    bool inside_run = true;
+    auto& p = s.all[0];
+    p.wait(*s.c, [&] {
+        BOOST_TEST(p.lock.owns_lock());
+        BOOST_TEST(s.m.is_locked());
+        BOOST_TEST(inside_run);
+        return ++asked == 3;
+    });
+    BOOST_TEST(asked == 1);
+    for (int round = 2; round <= 3; ++round) {
+        inside_run = false;
+        s.c->notify_one();
+        inside_run = true;
+        BOOST_TEST(asked == round - 1, "called inside the notification");
+        s.run_some();
+        BOOST_TEST(asked == round);
+        BOOST_TEST(p.answered == (round == 3));
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_notification_of_no_use_goes_to_the_next, P, kit::policies)
+{
+    scene<P> s(4);
+    int value = 0;
+    for (int i = 0; i != 4; ++i)
+        s.all[static_cast<std::size_t>(i)].wait(*s.c, [&value, i] { return value == i + 1; });
+    for (int turn : {3, 1, 4, 2}) {
+        value = turn;
+        s.c->notify_one(); // the one it is for need not be the first
+        s.run_some();
+        BOOST_TEST(s.all[static_cast<std::size_t>(turn - 1)].succeeded());
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(who_is_not_satisfied_keeps_its_place, P, kit::policies)
+{
+    scene<P> s(4);
+    bool open = false;
+    for (auto& p : s.all)
+        p.wait(*s.c, [&open] { return open; });
+    s.c->notify_one();
+    s.run_some();
+    s.c->notify(3);
+    s.run_some();
+    s.c->notify_all();
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(s.answered() == 0U);
+    open = true;
+    for (std::size_t i = 0; i != s.all.size(); ++i) {
+        s.c->notify_one();
+        s.run_some();
+        BOOST_TEST(s.all[i].succeeded());
+        BOOST_TEST(s.answered() == i + 1);
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(nobody_is_asked_twice_for_the_same_notifications, P, kit::policies)
+{
+    scene<P> s(10);
+    int asked = 0;
+    for (auto& p : s.all)
+        p.wait(*s.c, [&asked] { return ++asked < 0; });
+    for (std::size_t n : {1U, 5U, 10U}) {
+        asked = 0;
+        s.c->notify(n);
+        BOOST_TEST(s.run_some());
+        BOOST_TEST(asked == 10);
+    }
+    asked = 0;
+    s.c->notify_all();
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(asked == 10);
+    s.c.reset();
+    kit::run(s.io);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(of_several_notifications_passed_on_each_finds_somebody, P,
+                              kit::policies)
+{
+    scene<P> s(6);
+    int items = 0;
+    const predicate take = [&items] { return items != 0 && items-- != 0; };
+    const predicate never = [] { return false; };
+    for (std::size_t i = 0; i != 6; ++i)
+        s.all[i].wait(*s.c, i < 3 ? never : take);
+    items = 2;
+    s.c->notify(2); // both go to those who have no use for them
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(s.all[3].succeeded());
+    BOOST_TEST(s.all[4].succeeded());
+    BOOST_TEST(!s.all[5].answered);
+    s.c.reset();
+    kit::run(s.io);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_notification_of_no_use_does_not_wake_who_came_later, P,
+                              kit::policies)
+{
+    scene<P> s(2);
+    s.all[0].wait(*s.c, [] { return false; });
+    s.c->notify_one();
+    s.all[1].wait(*s.c);
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(!s.all[1].answered);
+    s.c.reset();
+    kit::run(s.io);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_wait_does_not_ask_its_predicate_again, P, kit::policies)
+{
+    scene<P> s(2);
+    int asked = 0;
+    s.all[0].wait(*s.c, [&] { return ++asked > 1; });
+    s.all[1].wait(*s.c);
+    s.c->notify_one();
+    s.all[0].cancel();
+    kit::run(s.io);
+    BOOST_TEST(asked == 1);
+    BOOST_TEST(s.all[0].aborted());
+    BOOST_TEST(s.all[0].had_lock);
+    BOOST_TEST(s.all[1].succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_may_cancel_its_own_wait, P, kit::policies)
+{
+    for (bool says : {false, true}) {
+        scene<P> s(2);
+        int asked = 0;
+        s.all[0].wait(*s.c, [&, says] {
+            if (++asked == 2) {
+                s.all[0].cancel();
+                return says;
+            }
+            return false;
+        });
+        s.all[1].wait(*s.c);
+        s.c->notify_one();
+        kit::run(s.io);
+        BOOST_TEST(s.all[0].aborted());
+        BOOST_TEST(s.all[0].had_lock);
+        BOOST_TEST(s.all[1].succeeded());
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_that_throws_leaves_the_lock_held_and_reports, P,
+                              kit::policies)
+{
+    for (int when : {1, 2}) { // by the initiating function, or once notified
+        scene<P> s(2);
+        int asked = 0;
+        s.all[0].keeps_lock = true;
+        s.all[0].wait(*s.c, [&, when]() -> bool {
+            if (++asked == when)
+                throw std::runtime_error("from a predicate");
+            return false;
+        });
+        if (when == 2) {
+            s.all[1].wait(*s.c);
+            s.c->notify_one();
+        }
+        s.run_some();
+        BOOST_TEST((s.all[0].error == errc::predicate_failed));
+        BOOST_TEST(s.all[0].had_lock);
+        BOOST_TEST(s.m.is_locked());
+        s.all[0].lock.unlock();
+        kit::run(s.io);
+        BOOST_TEST(s.all[1].succeeded() == (when == 2), "the notification is lost");
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_is_thrown_what_its_predicate_throws, P, kit::policies)
+{
+    scene<P> s(0);
+    int caught = 0;
+    const auto wait_and_throw = [&](int when) -> asio::awaitable<void> {
+        auto lock = co_await s.m.async_lock();
+        int asked = 0;
+        const predicate p = [&asked, when]() -> bool {
+            if (++asked == when)
+                throw std::runtime_error("from a predicate");
+            return false;
+        };
+        try {
+            co_await s.c->async_wait(lock, std::ref(p));
+        } catch (const std::runtime_error& e) {
+            caught += e.what() == std::string("from a predicate") ? 1 : 0;
+        }
+        BOOST_TEST(lock.owns_lock());
+        auto [ec] = co_await s.c->async_wait(
+            lock, [&]() -> bool { throw 1; }, asio::as_tuple(asio::use_awaitable));
+        BOOST_TEST((ec == errc::predicate_failed));
+        BOOST_TEST(lock.owns_lock());
+    };
+    for (int when : {1, 2}) {
+        asio::co_spawn(s.io, wait_and_throw(when), asio::detached);
+        s.run_some();
+        s.c->notify_one();
+        kit::run(s.io);
+        BOOST_TEST(caught == when);
+    }
+}
+
+// ---- Executors -------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(condition_mutex_and_handler_may_each_have_their_own_context)
+{
+    for (bool waits_for_lock : {false, true}) {
+        kit::drained_context of_mutex;
+        kit::drained_context of_condition;
+        kit::drained_context of_handler;
+        turnstile::mutex m(of_mutex);
+        turnstile::condition c(of_condition);
+        std::unique_lock there(m, std::try_to_lock);
+        completion elsewhere;
+        int asked = 0;
+        int asked_inside = 0;
+        bool inside = false;
+        const auto run_handlers = [&](asio::io_context& io, bool is_its_own) {
+            inside = is_its_own;
+            const bool more = kit::poll_leaves_work(io);
+            inside = false;
+            return more;
+        };
+        c.async_wait(there, predicate([&] {
+                         asked_inside += inside ? 1 : 0;
+                         return ++asked == 3;
+                     }),
+                     asio::bind_executor(of_handler, elsewhere.handler([&] { there.unlock(); })));
+        completion at_home;
+        std::unique_lock here(m, std::try_to_lock);
+        c.async_wait(here, at_home.handler([&] { here.unlock(); }));
+        for (int round = 0; round != 2; ++round) {
+            if (waits_for_lock)
+                BOOST_TEST(m.try_lock());
+            c.notify_all();
+            for (int i = 0; i != 2; ++i) {
+                const bool handler_waits = run_handlers(of_handler, true);
+                BOOST_TEST(handler_waits != elsewhere.done());
+                const bool somebody_waits = run_handlers(of_condition, false);
+                BOOST_TEST((somebody_waits || at_home.done()));
+                run_handlers(of_mutex, false);
+                if (waits_for_lock && i == 0)
+                    m.unlock();
+            }
+            run_handlers(of_handler, true);
+            run_handlers(of_condition, false);
+            run_handlers(of_handler, true);
+        }
+        BOOST_TEST(elsewhere.succeeded());
+        BOOST_TEST(at_home.succeeded());
+        BOOST_TEST(asked_inside == 2, "a predicate was called on another executor");
+        BOOST_TEST(!m.is_locked());
+    }
+}
+
+// ---- Coroutines ------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(no_notification_is_missed_between_release_and_wait, P, kit::policies)
+{
+    // The producer has its turn as soon as the consumer lets go.
+    scene<P> s(0);
+    std::deque<int> items;
+    std::vector<int> got;
+    const auto consumer = [&]() -> asio::awaitable<void> {
+        auto lock = co_await s.m.async_lock();
+        while (got.size() < 50) {
+            while (items.empty())
+                co_await s.c->async_wait(lock);
+            got.push_back(items.front());
+            items.pop_front();
+        }
+    };
+    const auto producer = [&]() -> asio::awaitable<void> {
+        for (int i = 0; i != 50; ++i) {
+            auto lock = co_await s.m.async_lock();
+            items.push_back(i);
+            s.c->notify_one();
+        }
+    };
+    asio::co_spawn(s.io, consumer(), asio::detached);
+    asio::co_spawn(s.io, producer(), asio::detached);
+    kit::run(s.io);
+    BOOST_TEST(got.size() == 50U);
+    BOOST_TEST(std::is_sorted(got.begin(), got.end()));
+}
+
+// ---- Any order, any cancellation -------------------------------------------------------
+
+// Consumers of one queue, some of whom want only even items; one of them is cancelled after k
+// steps. Whoever is cancelled or not satisfied passes its notification on.
+template <class P>
+class market {
+public:
+    explicit market(std::uint64_t seed)
+        : chaos_(seed), m_(chaos_.get_executor()), c_(std::in_place, chaos_.get_executor()),
+          consumers_(6), chosen_(chaos_.pick(6))
+    {
+        for (std::size_t i = 0; i != consumers_.size(); ++i)
+            post([this, i] { come(consumers_[i]); });
+        for (int item = 0; item != 6; ++item)
+            post([this, item] { produce(item); });
+    }
+
+    bool cancel_after(std::size_t k)
+    {
+        for (std::size_t step = 0; step != k; ++step) {
+            if (!chaos_.run_one())
+                return false;
+        }
+        consumers_[chosen_].signal.emit(asio::cancellation_type::total);
+        chaos_.run();
+        return true;
+    }
+
+    void check()
+    {
+        // There was an item for each, and a notification for each item.
+        for (std::size_t i = 0; i != consumers_.size(); ++i) {
+            const consumer& c = consumers_[i];
+            BOOST_TEST(c.answers == 1);
+            BOOST_TEST((!c.failed || i == chosen_));
+        }
+        BOOST_TEST(items_.size() == (consumers_[chosen_].failed ? 1U : 0U));
+        BOOST_TEST(!m_.is_locked());
+    }
+
+private:
+    using lock_type = std::unique_lock<mutex_of<P>>;
+    struct consumer {
+        asio::cancellation_signal signal;
+        lock_type lock;
+        int answers = 0;
+        error_code failed;
+    };
+
+    template <class F>
+    void post(F f)
+    {
+        asio::post(chaos_.get_executor(), std::move(f));
+    }
+
+    void come(consumer& c)
+    {
+        m_.async_lock([this, &c](error_code, lock_type lock) {
+            c.lock = std::move(lock);
+            c_->async_wait(
+                c.lock, [this] { return !items_.empty(); },
+                asio::bind_cancellation_slot(c.signal.slot(), [this, &c](error_code ec) {
+                    BOOST_TEST(c.lock.owns_lock());
+                    ++c.answers;
+                    c.failed = ec;
+                    if (!ec) {
+                        BOOST_TEST_REQUIRE(!items_.empty());
+                        items_.pop_front();
+                    }
+                    post([&c] { c.lock.unlock(); });
+                }));
+        });
+    }
+
+    void produce(int item)
+    {
+        m_.async_lock([this, item](error_code, lock_type lock) {
+            items_.push_back(item);
+            c_->notify_one();
+            post([held = std::move(lock)] {});
+        });
+    }
+
+    kit::chaos_context chaos_;
+    mutex_of<P> m_;
+    std::optional<condition_of<P>> c_;
+    std::vector<consumer> consumers_;
+    std::deque<int> items_;
+    std::size_t chosen_;
+};
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_at_any_step_loses_no_notification_and_no_lock, P,
+                              kit::policies)
+{
+    kit::for_each_seed(100, [](std::uint64_t seed) {
+        bool reached = true;
+        for (std::size_t k = 0; reached; ++k) {
+            BOOST_TEST_REQUIRE(k < 1000U);
+            market<P> run(seed);
+            reached = run.cancel_after(k);
+            run.check();
+        }
+    });
+}
+
+// Waiters with different predicates, and one notification for each change.
+BOOST_AUTO_TEST_CASE_TEMPLATE(in_any_order_each_waiter_is_found_by_its_notification, P,
+                              kit::policies)
+{
+    kit::for_each_seed(200, [](std::uint64_t seed) {
+        kit::chaos_context chaos(seed);
+        mutex_of<P> m(chaos.get_executor());
+        condition_of<P> c(chaos.get_executor());
+        constexpr std::size_t n = 8;
+        std::vector<bool> open(n, false);
+        std::deque<party<P>> all;
+        for (std::size_t i = 0; i != n; ++i)
+            all.emplace_back(m).wait(c, [&open, i]() -> bool { return open[i]; });
+        for (std::size_t i = 0; i != n; ++i) {
+            asio::post(chaos.get_executor(), [&, i] {
+                m.async_lock([&, i](error_code, auto) {
+                    open[i] = true;
+                    c.notify_one();
+                });
+            });
+        }
+        chaos.run();
+        for (const auto& p : all)
+            BOOST_TEST(p.succeeded());
+    });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace
