@@ -107,11 +107,8 @@ verdict barrier_state<Threading>::finish_round(std::size_t& index) noexcept
 }
 
 template <class Threading>
-verdict barrier_state<Threading>::try_arrive(std::size_t& index) noexcept
+verdict barrier_state<Threading>::try_arrive_last(std::size_t& index) noexcept
 {
-    if (arrived_.load(relaxed) + 1 < parties_.load(relaxed) && !broken_.load(relaxed))
-        return verdict::wait();
-
     bool closed = false;
     const verdict now = this->update([&](ready_list& ready) {
         const verdict refused = refusal();
@@ -146,14 +143,14 @@ bool barrier_state<Threading>::admit(waiter& w) noexcept
 {
     auto& self = static_cast<barrier_waiter&>(w);
     const verdict refused = refusal();
-    if (!refused.must_wait()) {
-        w.fail(refused.code());
+    w.decide(refused);
+    if (!w.undecided())
         return true;
-    }
     self.ticket = ++tickets_;
     this->queue_.push_back(w);
-    arrived_.store(arrived_.load(relaxed) + 1, release);
-    if (!acting_ && is_complete()) {
+    const std::size_t arrived = arrived_.load(relaxed) + 1;
+    arrived_.store(arrived, release);
+    if (arrived >= parties_.load(relaxed) && !acting_) [[unlikely]] {
         close_round();
         *self.is_last = true;
     }

@@ -38,7 +38,7 @@ void latch_state<Threading>::start(latch_waiter& w) noexcept
     if (w.arrivals != 0) {
         const verdict counted = count_down(w.arrivals);
         if (!counted.is_granted())
-            w.fail(counted.code());
+            w.decide(counted);
     }
     wait_state<Threading>::start(w);
 }

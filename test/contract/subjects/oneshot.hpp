@@ -11,7 +11,7 @@
 namespace contract {
 
 template <class Threading>
-struct oneshot_subject {
+struct oneshot_subject : subject_traits {
     using object_type = turnstile::basic_oneshot<int, asio::any_io_executor, Threading>;
     static constexpr bool is_confined = Threading::is_confined;
     static constexpr bool is_broadcast = true;

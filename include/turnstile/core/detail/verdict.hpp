@@ -16,6 +16,7 @@ public:
 
     constexpr bool is_granted() const noexcept { return value_ == granted_value; }
     constexpr bool must_wait() const noexcept { return value_ == wait_value; }
+    constexpr errc code() const noexcept { return static_cast<errc>(value_); }
     error_code error() const noexcept
     {
         if (value_ > 0)

@@ -40,7 +40,14 @@ public:
     std::exception_ptr failure() noexcept;
 
     // Arrives only if that completes the round, whose other members go; says which it is.
-    verdict try_arrive(std::size_t& index) noexcept;
+    verdict try_arrive(std::size_t& index) noexcept
+    {
+        constexpr auto relaxed = std::memory_order_relaxed;
+        if (arrived_.load(relaxed) + 1 < parties_.load(relaxed) && !broken_.load(relaxed))
+            [[likely]]
+            return verdict::wait();
+        return try_arrive_last(index);
+    }
 
     // Takes over an operation, whose arrival counts from here on.
     void start(barrier_waiter& w) noexcept;
@@ -57,6 +64,7 @@ private:
     // Under the lock: whether everybody is there, so that the round can be closed. And if
     // everybody has left for good, that was the last round.
     bool is_complete() const noexcept;
+    verdict try_arrive_last(std::size_t& index) noexcept;
     void close_round() noexcept;
     std::size_t release_round(ready_list& ready) noexcept;
     std::exception_ptr run_action() noexcept;

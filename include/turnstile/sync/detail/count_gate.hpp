@@ -40,12 +40,8 @@ struct count_waiter : waiter, count_hook {
     // Whether that value decides the waiter's fate.
     bool sees(std::int64_t value) noexcept
     {
-        const verdict now = goal.at(value);
-        if (now.is_granted())
-            grant();
-        else if (!now.must_wait())
-            fail(now.code());
-        return !now.must_wait();
+        decide(goal.at(value));
+        return !undecided();
     }
 
     count_goal goal;

@@ -1,0 +1,5 @@
+#include "contract/subjects/barrier.hpp"
+
+#include "contract/enroll.hpp"
+
+ENROLL_SUBJECTS(barrier_subjects)

@@ -1,0 +1,5 @@
+#include "contract/subjects/broadcast.hpp"
+
+#include "contract/enroll.hpp"
+
+ENROLL_SUBJECTS(broadcast_subjects)

@@ -1,0 +1,5 @@
+#include "contract/subjects/counter.hpp"
+
+#include "contract/enroll.hpp"
+
+ENROLL_SUBJECTS(counter_subjects)

@@ -1,0 +1,5 @@
+#include "contract/subjects/watch.hpp"
+
+#include "contract/enroll.hpp"
+
+ENROLL_SUBJECTS(watch_subjects)
