@@ -1,4 +1,6 @@
 // Producers and consumers on real threads, some of whom are cancelled.
+#include "kit/threads.hpp"
+
 #include <turnstile/sync/condition.hpp>
 
 #include <boost/asio.hpp>
@@ -6,27 +8,13 @@
 
 #include <atomic>
 #include <deque>
-#include <thread>
-#include <vector>
 
 namespace {
 
 namespace asio = boost::asio;
 using turnstile::error_code;
 
-constexpr int threads = 4;
-#if TURNSTILE_SANITIZED
-constexpr int rounds = 100;
-#else
-constexpr int rounds = 1000;
-#endif
-
-void run_on_threads(asio::io_context& io)
-{
-    std::vector<std::jthread> pool;
-    for (int i = 0; i != threads; ++i)
-        pool.emplace_back([&] { io.run(); });
-}
+constexpr int rounds = kit::rounds(1000);
 
 BOOST_AUTO_TEST_SUITE(stress_condition)
 
@@ -64,7 +52,7 @@ BOOST_AUTO_TEST_CASE(no_notification_is_lost_between_both_sides_of_a_buffer)
         asio::co_spawn(io, producer(), asio::detached);
         asio::co_spawn(io, consumer(), asio::detached);
     }
-    run_on_threads(io);
+    kit::run_on_threads(io);
     BOOST_TEST(finished == 8);
     BOOST_TEST(taken == 4 * rounds);
     BOOST_TEST(!m.is_locked());
@@ -114,7 +102,7 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_lose_no_notification_and_no_lock)
         asio::co_spawn(asio::make_strand(io), consumer(i), asio::detached);
     for (int i = 0; i != 2; ++i)
         asio::co_spawn(io, producer(), asio::detached);
-    run_on_threads(io); // a lost notification would hang here
+    kit::run_on_threads(io); // a lost notification would hang here
     BOOST_TEST(consumed == wanted);
     BOOST_TEST(items == 0);
     BOOST_TEST(!m.is_locked());

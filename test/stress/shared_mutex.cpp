@@ -1,31 +1,19 @@
 // Readers, writers and upgraders on real threads, some of them cancelled.
+#include "kit/threads.hpp"
+
 #include <turnstile/sync/shared_mutex.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
-#include <thread>
-#include <vector>
 
 namespace {
 
 namespace asio = boost::asio;
 using turnstile::error_code;
 
-constexpr int threads = 4;
-#if TURNSTILE_SANITIZED
-constexpr int rounds = 100;
-#else
-constexpr int rounds = 1000;
-#endif
-
-void run_on_threads(asio::io_context& io)
-{
-    std::vector<std::jthread> pool;
-    for (int i = 0; i != threads; ++i)
-        pool.emplace_back([&] { io.run(); });
-}
+constexpr int rounds = kit::rounds(1000);
 
 BOOST_AUTO_TEST_SUITE(stress_shared_mutex)
 
@@ -72,7 +60,7 @@ BOOST_AUTO_TEST_CASE(readers_never_meet_a_writer)
             asio::co_spawn(io, writer(), asio::detached);
             asio::co_spawn(io, upgrader(), asio::detached);
         }
-        run_on_threads(io);
+        kit::run_on_threads(io);
         BOOST_TEST(finished == 12);
         BOOST_TEST(value == 8L * rounds);
         BOOST_TEST(m.try_lock());
@@ -109,7 +97,7 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_leave_no_lock_behind)
     };
     for (int i = 0; i != 8; ++i)
         asio::co_spawn(asio::make_strand(io), worker(i), asio::detached);
-    run_on_threads(io);
+    kit::run_on_threads(io);
     BOOST_TEST(m.try_lock());
 }
 

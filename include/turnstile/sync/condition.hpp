@@ -75,7 +75,7 @@ public:
     /// Waits until `predicate()` is true: at once, or after a notification.
     ///
     /// The predicate is called with the lock held: once by the initiating function, then on
-    /// the handler's executor (or if that cannot be posted to, the condition's). It is copied.
+    /// the handler's executor (or if that cannot be posted to, the condition's).
     /// If it says no, the waiter goes back to its place, and the notification to the next
     /// behind it who has not seen it.
     ///

@@ -13,15 +13,25 @@
 
 namespace contract {
 
-// A hand-made event: a flag, and a condition that is notified when it is raised. Each waiter
-// has a mutex of its own, so that none has to wait for the lock of one that has completed.
+// A condition whose waiters have a mutex each, so that none has to wait for the lock of one
+// that has completed.
 template <class Threading>
-struct condition_wait : subject_base<turnstile::basic_condition<asio::any_io_executor, Threading>> {
+struct condition_subject
+    : subject_base<turnstile::basic_condition<asio::any_io_executor, Threading>> {
     using base = subject_base<turnstile::basic_condition<asio::any_io_executor, Threading>>;
     using mutex = turnstile::basic_mutex<asio::any_io_executor, Threading>;
-    static constexpr bool is_broadcast = true;
-    static constexpr std::size_t capacity = 1;
 
+    using base::base;
+    void consume() {}
+
+protected:
+    std::unique_lock<mutex>& add()
+    {
+        parties_.push_back(std::make_unique<party>(this->object->get_executor()));
+        return parties_.back()->lock;
+    }
+
+private:
     struct party {
         explicit party(const asio::any_io_executor& executor)
             : guard(executor), lock(guard, std::try_to_lock)
@@ -30,14 +40,39 @@ struct condition_wait : subject_base<turnstile::basic_condition<asio::any_io_exe
         mutex guard;
         std::unique_lock<mutex> lock;
     };
+    std::vector<std::unique_ptr<party>> parties_;
+};
+
+// Any notification will do.
+template <class Threading>
+struct condition_wait : condition_subject<Threading> {
+    using base = condition_subject<Threading>;
+    static constexpr bool keeps_grants = false;
 
     using base::base;
     template <class Token>
     auto async_op(Token&& token)
     {
-        return this->object->async_wait(add(), is_raised(), std::forward<Token>(token));
+        return this->object->async_wait(this->add(), std::forward<Token>(token));
     }
-    auto async_op() { return this->object->async_wait(add(), is_raised()); }
+    auto async_op() { return this->object->async_wait(this->add()); }
+    void grant() { this->object->notify_one(); }
+    std::size_t available() const { return 0; }
+};
+
+// A hand-made event: a flag as the predicate, and a notification when it is raised.
+template <class Threading>
+struct condition_wait_predicate : condition_subject<Threading> {
+    using base = condition_subject<Threading>;
+    static constexpr bool is_broadcast = true;
+
+    using base::base;
+    template <class Token>
+    auto async_op(Token&& token)
+    {
+        return this->object->async_wait(this->add(), is_raised(), std::forward<Token>(token));
+    }
+    auto async_op() { return this->object->async_wait(this->add(), is_raised()); }
     bool try_op() { return raised_; }
     void grant()
     {
@@ -45,23 +80,18 @@ struct condition_wait : subject_base<turnstile::basic_condition<asio::any_io_exe
         this->object->notify_all();
     }
     std::size_t available() const { return raised_ ? 1 : 0; }
-    void consume() {}
 
 private:
-    std::unique_lock<mutex>& add()
-    {
-        parties_.push_back(std::make_unique<party>(this->object->get_executor()));
-        return parties_.back()->lock;
-    }
     auto is_raised() const
     {
         return [this] { return raised_; };
     }
 
-    std::vector<std::unique_ptr<party>> parties_;
     bool raised_ = false;
 };
 
-using condition_subjects = std::tuple<condition_wait<thread_safe>, condition_wait<strand_confined>>;
+using condition_subjects =
+    std::tuple<condition_wait<thread_safe>, condition_wait<strand_confined>,
+               condition_wait_predicate<thread_safe>, condition_wait_predicate<strand_confined>>;
 
 } // namespace contract

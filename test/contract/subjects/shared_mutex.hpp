@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,86 +16,54 @@ namespace contract {
 template <class Threading>
 using shared_mutex_of = turnstile::basic_shared_mutex<asio::any_io_executor, Threading>;
 
-// A writer, while another is inside.
-template <class Threading>
+// The three ways to lock.
+struct to_write {
+    static constexpr auto async = [](auto& m, auto&&... token) {
+        return m.async_lock(std::forward<decltype(token)>(token)...);
+    };
+    static bool try_lock(auto& m) { return m.try_lock(); }
+    static bool is_locked(const auto& m) { return m.is_locked(); }
+    static void unlock(auto& m) { m.unlock(); }
+};
+struct to_read {
+    static constexpr auto async = [](auto& m, auto&&... token) {
+        return m.async_lock_shared(std::forward<decltype(token)>(token)...);
+    };
+    static bool try_lock(auto& m) { return m.try_lock_shared(); }
+};
+struct to_upgrade {
+    static constexpr auto async = [](auto& m, auto&&... token) {
+        return m.async_lock_upgrade(std::forward<decltype(token)>(token)...);
+    };
+    static bool try_lock(auto& m) { return m.try_lock_upgrade(); }
+    static bool is_locked(const auto& m) { return m.is_locked_upgrade(); }
+    static void unlock(auto& m) { m.unlock_upgrade(); }
+};
+
+// Locks in the one way while another, who holds it in the other way, keeps everybody out.
+// Readers all go when a writer leaves.
+template <class Threading, class Way, class Holder>
 struct shared_mutex_lock : subject_base<shared_mutex_of<Threading>> {
     using base = subject_base<shared_mutex_of<Threading>>;
-    static constexpr bool is_broadcast = false;
-    static constexpr std::size_t capacity = 1;
+    static constexpr bool is_broadcast = !std::is_same_v<Way, Holder>;
 
     explicit shared_mutex_lock(const asio::any_io_executor& executor) : base(executor)
     {
-        BOOST_TEST_REQUIRE(this->object->try_lock());
+        BOOST_TEST_REQUIRE(Holder::try_lock(*this->object));
     }
     template <class Token>
     auto async_op(Token&& token)
     {
-        return this->object->async_lock(std::forward<Token>(token));
+        return Way::async(*this->object, std::forward<Token>(token));
     }
-    auto async_op() { return this->object->async_lock(); }
-    bool try_op() { return this->object->try_lock(); }
-    void grant() { this->object->unlock(); }
-    std::size_t available() const { return this->object->is_locked() ? 0 : 1; }
-    template <class Lock>
-    void consume(Lock lock)
-    {
-        BOOST_TEST(lock.owns_lock());
-        lock.release();
-    }
-};
-
-// Readers, while a writer is inside: when it leaves all of them go.
-template <class Threading>
-struct shared_mutex_lock_shared : subject_base<shared_mutex_of<Threading>> {
-    using base = subject_base<shared_mutex_of<Threading>>;
-    static constexpr bool is_broadcast = true;
-    static constexpr std::size_t capacity = 1;
-
-    explicit shared_mutex_lock_shared(const asio::any_io_executor& executor) : base(executor)
-    {
-        BOOST_TEST_REQUIRE(this->object->try_lock());
-    }
-    template <class Token>
-    auto async_op(Token&& token)
-    {
-        return this->object->async_lock_shared(std::forward<Token>(token));
-    }
-    auto async_op() { return this->object->async_lock_shared(); }
-    bool try_op() { return this->object->try_lock_shared(); }
+    auto async_op() { return Way::async(*this->object); }
+    bool try_op() { return Way::try_lock(*this->object); }
     void grant()
     {
-        if (this->object->is_locked())
-            this->object->unlock();
+        if (!is_broadcast || available() == 0)
+            Holder::unlock(*this->object);
     }
-    std::size_t available() const { return this->object->is_locked() ? 0 : 1; }
-    template <class Lock>
-    void consume(Lock lock)
-    {
-        BOOST_TEST(lock.owns_lock());
-        lock.release();
-    }
-};
-
-// Who wants the upgradable lock, while another has it.
-template <class Threading>
-struct shared_mutex_lock_upgrade : subject_base<shared_mutex_of<Threading>> {
-    using base = subject_base<shared_mutex_of<Threading>>;
-    static constexpr bool is_broadcast = false;
-    static constexpr std::size_t capacity = 1;
-
-    explicit shared_mutex_lock_upgrade(const asio::any_io_executor& executor) : base(executor)
-    {
-        BOOST_TEST_REQUIRE(this->object->try_lock_upgrade());
-    }
-    template <class Token>
-    auto async_op(Token&& token)
-    {
-        return this->object->async_lock_upgrade(std::forward<Token>(token));
-    }
-    auto async_op() { return this->object->async_lock_upgrade(); }
-    bool try_op() { return this->object->try_lock_upgrade(); }
-    void grant() { this->object->unlock_upgrade(); }
-    std::size_t available() const { return this->object->is_locked_upgrade() ? 0 : 1; }
+    std::size_t available() const { return Holder::is_locked(*this->object) ? 0 : 1; }
     template <class Lock>
     void consume(Lock lock)
     {
@@ -109,7 +78,6 @@ template <class Threading>
 struct shared_mutex_upgrade : subject_base<shared_mutex_of<Threading>> {
     using base = subject_base<shared_mutex_of<Threading>>;
     static constexpr bool is_broadcast = true;
-    static constexpr std::size_t capacity = 1;
 
     struct party {
         explicit party(const asio::any_io_executor& executor)
@@ -168,10 +136,13 @@ private:
     bool granted_ = false;
 };
 
-using shared_mutex_subjects = std::tuple<                                               //
-    shared_mutex_lock<thread_safe>, shared_mutex_lock<strand_confined>,                 //
-    shared_mutex_lock_shared<thread_safe>, shared_mutex_lock_shared<strand_confined>,   //
-    shared_mutex_lock_upgrade<thread_safe>, shared_mutex_lock_upgrade<strand_confined>, //
+using shared_mutex_subjects = std::tuple<                       //
+    shared_mutex_lock<thread_safe, to_write, to_write>,         //
+    shared_mutex_lock<strand_confined, to_write, to_write>,     //
+    shared_mutex_lock<thread_safe, to_read, to_write>,          //
+    shared_mutex_lock<strand_confined, to_read, to_write>,      //
+    shared_mutex_lock<thread_safe, to_upgrade, to_upgrade>,     //
+    shared_mutex_lock<strand_confined, to_upgrade, to_upgrade>, //
     shared_mutex_upgrade<thread_safe>, shared_mutex_upgrade<strand_confined>>;
 
 } // namespace contract

@@ -16,6 +16,7 @@ struct shared_ask {
     using result_type = Lock;
     using waiter_type = shared_waiter;
     static constexpr bool refundable = true;
+    static constexpr bool result_needs_waiter = false;
 
     Owner* owner;
 

@@ -1,0 +1,29 @@
+// Real threads, for the stress tests.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+
+#include <thread>
+#include <vector>
+
+namespace kit {
+
+// How often to repeat something: less often where a sanitizer makes everything slow.
+constexpr int rounds(int n) noexcept
+{
+#if TURNSTILE_SANITIZED
+    return n / 10;
+#else
+    return n;
+#endif
+}
+
+// Runs the context on several threads, to the end.
+inline void run_on_threads(boost::asio::io_context& io, int threads = 4)
+{
+    std::vector<std::jthread> pool;
+    for (int i = 0; i != threads; ++i)
+        pool.emplace_back([&io] { io.run(); });
+}
+
+} // namespace kit
