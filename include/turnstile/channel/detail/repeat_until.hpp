@@ -11,6 +11,7 @@
 #include <turnstile/core/detail/start_wait.hpp>
 
 #include <boost/asio/associator.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <type_traits>
@@ -18,14 +19,17 @@
 
 namespace turnstile::detail {
 
-// What a wait may need after the object is gone: a predicate that is just being called keeps
-// it from starting anew on what is not there.
+// What the waits have in common, and need even if the object goes while the predicate is being
+// called. Between two of them it is this that keeps the object's context running.
 template <class Ask>
 class kept_ask {
 public:
-    explicit kept_ask(const Ask& ask) : ask_(ask), executor_(ask.executor()), state_(&ask.state())
+    explicit kept_ask(const Ask& ask)
+        : ask_(ask), executor_(ask.executor()), work_(executor_), state_(&ask.state())
     {
     }
+
+    void let_go() noexcept { work_.reset(); }
 
     template <class Result>
     void go_on_after(const Result& result) noexcept
@@ -44,6 +48,7 @@ public:
 private:
     Ask ask_;
     typename Ask::executor_type executor_;
+    asio::executor_work_guard<typename Ask::executor_type> work_;
     boost::intrusive_ptr<std::remove_reference_t<decltype(std::declval<Ask&>().state())>> state_;
 };
 
@@ -65,8 +70,10 @@ public:
 
     void operator()(error_code ec, typename Ask::result_type result)
     {
-        if (ec || predicate_(std::as_const(*result)))
+        if (ec || predicate_(std::as_const(*result))) {
+            ask_.let_go();
             return std::move(handler_)(ec, std::move(result));
+        }
         ask_.go_on_after(result);
         std::move(*this).start();
     }
@@ -102,19 +109,31 @@ private:
     Predicate predicate_;
 };
 
+// As wait_in_coroutine, with all its waits in one frame. There is nothing to lose, so it
+// always tries first.
 template <class Shape, class Ask, class Predicate>
 auto repeat_in_coroutine(Ask first, Predicate predicate)
     -> asio::awaitable<typename Shape::value_type, typename Shape::executor_type>
 {
-    using step =
-        coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<typename Shape::executor_type>>,
-                        typename Ask::result_type>;
-    kept_ask<Ask> ask(first);
+    static_assert(Ask::refundable && concluding_ask<Ask>);
+    kept_ask<Ask> kept(first);
     for (;;) {
-        auto [ec, result] = co_await wait_in_coroutine<step>(ask.get());
-        if (ec || predicate(std::as_const(*result)))
-            co_return Shape::result({ec, std::move(result)});
-        ask.go_on_after(result);
+        outcome<typename Ask::result_type> next;
+        Ask ask = kept.get();
+        const bool looked = shortcut_budget::spend();
+        const verdict now = looked ? ask.try_now() : verdict::wait();
+        if (now.is_granted()) {
+            next = ask.conclude_now();
+        } else if (!now.must_wait()) {
+            next.error = now.error();
+        } else {
+            operation_frame<Ask, typename Shape::executor_type> operation(ask, looked);
+            co_await std::move(operation);
+            next = operation.result();
+        }
+        if (next.error || predicate(std::as_const(*next.value)))
+            co_return Shape::result(std::move(next));
+        kept.go_on_after(next.value);
     }
 }
 
