@@ -1,16 +1,18 @@
 #pragma once
 
 // A wait for a value that satisfies a predicate: waits for the next one, for as long as it
-// does not. The predicate is called where the handler would be, without any lock; if it
-// throws, the exception goes where one of the handler's would: to the coroutine that waits,
-// or to whoever runs the executor.
+// does not. The predicate is called where the handler would be, or on the strand of an object
+// that is confined to one; without any lock. If it throws, the exception goes where one of a
+// handler's would: to the coroutine that waits, or to whoever runs the executor.
 //
 // The Ask has `executor_` and `seen`, which it is told; its result is a pointer to the value,
 // with a version().
 
 #include <turnstile/core/detail/start_wait.hpp>
 
+#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/associator.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
@@ -52,11 +54,49 @@ private:
     boost::intrusive_ptr<std::remove_reference_t<decltype(std::declval<Ask&>().state())>> state_;
 };
 
+// Where one wait follows the other: where the handler will run.
+template <class Ask, class Handler, bool IsConfined>
+struct repeat_place {
+    repeat_place(const Ask&, const Handler&) noexcept {}
+
+    template <class F>
+    void finish(F f)
+    {
+        f();
+    }
+};
+
+// On the object's own executor, if only there it may be touched.
+template <class Ask, class Handler>
+class repeat_place<Ask, Handler, true> {
+public:
+    using executor_type = typename Ask::executor_type;
+
+    repeat_place(const Ask& ask, const Handler& handler)
+        : home_(ask.executor()), work_(asio::get_associated_executor(handler, home_))
+    {
+    }
+
+    executor_type get_executor() const noexcept { return home_; }
+
+    template <class F>
+    void finish(F f)
+    {
+        const auto work = std::move(work_);
+        asio::dispatch(work.get_executor(), std::move(f));
+    }
+
+private:
+    executor_type home_;
+    asio::executor_work_guard<asio::associated_executor_t<Handler, executor_type>> work_;
+};
+
 template <class Ask, class Predicate, class Handler>
-class repeat_until {
+class repeat_until : public repeat_place<Ask, Handler, Ask::threading::is_confined> {
 public:
     repeat_until(const Ask& ask, Predicate predicate, Handler handler)
-        : ask_(ask), predicate_(std::move(predicate)), handler_(std::move(handler))
+        : repeat_until::repeat_place(ask, handler), ask_(ask), predicate_(std::move(predicate)),
+          handler_(std::move(handler))
     {
     }
 
@@ -72,7 +112,9 @@ public:
     {
         if (ec || predicate_(std::as_const(*result))) {
             ask_.let_go();
-            return std::move(handler_)(ec, std::move(result));
+            return this->finish([h = std::move(handler_), ec, r = std::move(result)]() mutable {
+                std::move(h)(ec, std::move(r));
+            });
         }
         ask_.go_on_after(result);
         std::move(*this).start();
@@ -151,7 +193,8 @@ auto start_repeat(const Ask& ask, Predicate predicate, Token&& token)
 
 } // namespace turnstile::detail
 
-// Executor, allocator, cancellation slot and the rest are the handler's.
+// Allocator, cancellation slot and the rest are the handler's; so is the executor, unless the
+// place has its own.
 template <template <class, class> class Associator, class Ask, class Predicate, class Handler,
           class Default>
 struct boost::asio::associator<Associator, turnstile::detail::repeat_until<Ask, Predicate, Handler>,
