@@ -1,5 +1,5 @@
-// Fan-out under one interface: Fanout(context, receivers), receive(i) to be awaited, and
-// send(value), which reaches all of them.
+// Fan-out under one interface: Fanout(context, receivers), receive(i) to be awaited, value(i,
+// what that gave), and send(value), which reaches all of them.
 #pragma once
 
 #include <turnstile/channel/broadcast.hpp>
@@ -14,7 +14,9 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -38,10 +40,8 @@ public:
             receivers_.push_back(broadcast_.subscribe());
     }
 
-    asio::awaitable<int> receive(std::size_t i)
-    {
-        co_return *co_await receivers_[i].async_receive(asio::use_awaitable);
-    }
+    auto receive(std::size_t i) { return receivers_[i].async_receive(asio::use_awaitable); }
+    int value(std::size_t, const typename Broadcast::message_type& m) const { return *m; }
     void send(int value) { broadcast_.send(value); }
 
 private:
@@ -60,10 +60,8 @@ public:
                                    turnstile_broadcast<turnstile::broadcast<int>>::capacity);
     }
 
-    asio::awaitable<int> receive(std::size_t i)
-    {
-        co_return co_await channels_[i].async_receive(asio::use_awaitable);
-    }
+    auto receive(std::size_t i) { return channels_[i].async_receive(asio::use_awaitable); }
+    int value(std::size_t, int v) const { return v; }
     void send(int value)
     {
         for (Channel& c : channels_)
@@ -82,11 +80,11 @@ public:
     {
     }
 
-    asio::awaitable<int> receive(std::size_t i)
+    auto receive(std::size_t i) { return watch_.async_wait_changed(seen_[i], asio::use_awaitable); }
+    int value(std::size_t i, const typename Watch::snapshot_type& now)
     {
-        const auto now = co_await watch_.async_wait_changed(seen_[i], asio::use_awaitable);
         seen_[i] = now.version();
-        co_return *now;
+        return *now;
     }
     void send(int value) { watch_.set(value); }
 
@@ -95,32 +93,25 @@ private:
     std::vector<std::uint64_t> seen_;
 };
 
-// A value, and a timer that is cancelled when it changes.
+// A value, and a timer that is cancelled when it changes: who does not wait just then misses
+// it.
 class timer_watch {
 public:
-    timer_watch(asio::io_context& context, std::size_t receivers)
-        : timer_(context, asio::steady_timer::time_point::max()), seen_(receivers)
+    timer_watch(asio::io_context& context, std::size_t)
+        : timer_(context, asio::steady_timer::time_point::max())
     {
     }
 
-    asio::awaitable<int> receive(std::size_t i)
-    {
-        while (seen_[i] == version_)
-            co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-        seen_[i] = version_;
-        co_return value_;
-    }
+    auto receive(std::size_t) { return timer_.async_wait(asio::as_tuple(asio::use_awaitable)); }
+    int value(std::size_t, const std::tuple<error_code>&) const { return value_; }
     void send(int value)
     {
         value_ = value;
-        ++version_;
         timer_.cancel();
     }
 
 private:
     asio::steady_timer timer_;
-    std::vector<std::uint64_t> seen_;
-    std::uint64_t version_ = 0;
     int value_ = 0;
 };
 

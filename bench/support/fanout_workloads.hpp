@@ -25,7 +25,7 @@ bool fan_out(Meter& meter, std::size_t receivers, int values)
 
     const auto receive = [&](std::size_t i) -> asio::awaitable<void> {
         for (int n = 0; n != values; ++n)
-            sum += co_await fanout.receive(i);
+            sum += fanout.value(i, co_await fanout.receive(i));
     };
     for (std::size_t i = 0; i != receivers; ++i)
         asio::co_spawn(context, receive(i), asio::detached);

@@ -97,8 +97,9 @@ public:
 
     /// Waits until the value satisfies `predicate(const T&)`.
     ///
-    /// The predicate is called where the handler would run, never inside this function or one
-    /// that changes the value, and never under a lock: with the value there is at first, then
+    /// The predicate is called where the handler would run (with `strand_confined`, on the
+    /// strand), never inside this function or one that changes the value, and never under a
+    /// lock: with the value there is at first, then
     /// with each later one, except those that were replaced before it came to them. If it
     /// throws, the wait is over, and the exception goes to the awaiting coroutine, or out of
     /// `run()` as that of a handler would.
@@ -107,8 +108,7 @@ public:
     /// Signature: `void(error_code, snapshot_type)`: the value that satisfied it.
     /// Errors: `errc::closed` if the watch is closed, and its last value does not satisfy it;
     /// `operation_aborted` if cancelled, or the watch was destroyed.
-    /// Executor: the handler's associated executor, by default the watch's own. That of a
-    /// `strand_confined` watch must be on its strand, since it goes on waiting from there.
+    /// Executor: the handler's associated executor, by default the watch's own.
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
     /// Fairness: all are woken by each change. Thread safety: as the policy says.

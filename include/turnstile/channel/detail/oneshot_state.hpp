@@ -1,5 +1,6 @@
 #pragma once
 
+#include <turnstile/channel/detail/recycled.hpp>
 #include <turnstile/core/detail/outcome.hpp>
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
@@ -82,7 +83,8 @@ extern template class oneshot_state<strand_confined>;
 // With the value. Moving it does not throw, and so may happen under the lock; what is left of
 // it there goes with the block.
 template <class T, class Threading>
-class oneshot_block final : public oneshot_state<Threading> {
+class oneshot_block final : public oneshot_state<Threading>,
+                            public recycled<oneshot_block<T, Threading>> {
 public:
     using stored_type = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 

@@ -1,16 +1,19 @@
 #pragma once
 
 // A wait for a value that satisfies a predicate: waits for the next one, for as long as it
-// does not. The predicate is called where the handler would be, without any lock; if it
-// throws, the exception goes where one of the handler's would: to the coroutine that waits,
-// or to whoever runs the executor.
+// does not. The predicate is called where the handler would be, or on the strand of an object
+// that is confined to one; without any lock. If it throws, the exception goes where one of a
+// handler's would: to the coroutine that waits, or to whoever runs the executor.
 //
 // The Ask has `executor_` and `seen`, which it is told; its result is a pointer to the value,
 // with a version().
 
 #include <turnstile/core/detail/start_wait.hpp>
 
+#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/associator.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <type_traits>
@@ -18,14 +21,17 @@
 
 namespace turnstile::detail {
 
-// What a wait may need after the object is gone: a predicate that is just being called keeps
-// it from starting anew on what is not there.
+// What the waits have in common, and need even if the object goes while the predicate is being
+// called. Between two of them it is this that keeps the object's context running.
 template <class Ask>
 class kept_ask {
 public:
-    explicit kept_ask(const Ask& ask) : ask_(ask), executor_(ask.executor()), state_(&ask.state())
+    explicit kept_ask(const Ask& ask)
+        : ask_(ask), executor_(ask.executor()), work_(executor_), state_(&ask.state())
     {
     }
+
+    void let_go() noexcept { work_.reset(); }
 
     template <class Result>
     void go_on_after(const Result& result) noexcept
@@ -44,14 +50,53 @@ public:
 private:
     Ask ask_;
     typename Ask::executor_type executor_;
+    asio::executor_work_guard<typename Ask::executor_type> work_;
     boost::intrusive_ptr<std::remove_reference_t<decltype(std::declval<Ask&>().state())>> state_;
 };
 
+// Where one wait follows the other: where the handler will run.
+template <class Ask, class Handler, bool IsConfined>
+struct repeat_place {
+    repeat_place(const Ask&, const Handler&) noexcept {}
+
+    template <class F>
+    void finish(F f)
+    {
+        f();
+    }
+};
+
+// On the object's own executor, if only there it may be touched.
+template <class Ask, class Handler>
+class repeat_place<Ask, Handler, true> {
+public:
+    using executor_type = typename Ask::executor_type;
+
+    repeat_place(const Ask& ask, const Handler& handler)
+        : home_(ask.executor()), work_(asio::get_associated_executor(handler, home_))
+    {
+    }
+
+    executor_type get_executor() const noexcept { return home_; }
+
+    template <class F>
+    void finish(F f)
+    {
+        const auto work = std::move(work_);
+        asio::dispatch(work.get_executor(), std::move(f));
+    }
+
+private:
+    executor_type home_;
+    asio::executor_work_guard<asio::associated_executor_t<Handler, executor_type>> work_;
+};
+
 template <class Ask, class Predicate, class Handler>
-class repeat_until {
+class repeat_until : public repeat_place<Ask, Handler, Ask::threading::is_confined> {
 public:
     repeat_until(const Ask& ask, Predicate predicate, Handler handler)
-        : ask_(ask), predicate_(std::move(predicate)), handler_(std::move(handler))
+        : repeat_until::repeat_place(ask, handler), ask_(ask), predicate_(std::move(predicate)),
+          handler_(std::move(handler))
     {
     }
 
@@ -65,8 +110,12 @@ public:
 
     void operator()(error_code ec, typename Ask::result_type result)
     {
-        if (ec || predicate_(std::as_const(*result)))
-            return std::move(handler_)(ec, std::move(result));
+        if (ec || predicate_(std::as_const(*result))) {
+            ask_.let_go();
+            return this->finish([h = std::move(handler_), ec, r = std::move(result)]() mutable {
+                std::move(h)(ec, std::move(r));
+            });
+        }
         ask_.go_on_after(result);
         std::move(*this).start();
     }
@@ -102,19 +151,31 @@ private:
     Predicate predicate_;
 };
 
+// As wait_in_coroutine, with all its waits in one frame. There is nothing to lose, so it
+// always tries first.
 template <class Shape, class Ask, class Predicate>
 auto repeat_in_coroutine(Ask first, Predicate predicate)
     -> asio::awaitable<typename Shape::value_type, typename Shape::executor_type>
 {
-    using step =
-        coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<typename Shape::executor_type>>,
-                        typename Ask::result_type>;
-    kept_ask<Ask> ask(first);
+    static_assert(Ask::refundable && concluding_ask<Ask>);
+    kept_ask<Ask> kept(first);
     for (;;) {
-        auto [ec, result] = co_await wait_in_coroutine<step>(ask.get());
-        if (ec || predicate(std::as_const(*result)))
-            co_return Shape::result({ec, std::move(result)});
-        ask.go_on_after(result);
+        outcome<typename Ask::result_type> next;
+        Ask ask = kept.get();
+        const bool looked = shortcut_budget::spend();
+        const verdict now = looked ? ask.try_now() : verdict::wait();
+        if (now.is_granted()) {
+            next = ask.conclude_now();
+        } else if (!now.must_wait()) {
+            next.error = now.error();
+        } else {
+            operation_frame<Ask, typename Shape::executor_type> operation(ask, looked);
+            co_await std::move(operation);
+            next = operation.result();
+        }
+        if (next.error || predicate(std::as_const(*next.value)))
+            co_return Shape::result(std::move(next));
+        kept.go_on_after(next.value);
     }
 }
 
@@ -132,7 +193,8 @@ auto start_repeat(const Ask& ask, Predicate predicate, Token&& token)
 
 } // namespace turnstile::detail
 
-// Executor, allocator, cancellation slot and the rest are the handler's.
+// Allocator, cancellation slot and the rest are the handler's; so is the executor, unless the
+// place has its own.
 template <template <class, class> class Associator, class Ask, class Predicate, class Handler,
           class Default>
 struct boost::asio::associator<Associator, turnstile::detail::repeat_until<Ask, Predicate, Handler>,

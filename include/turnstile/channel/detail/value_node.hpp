@@ -1,10 +1,8 @@
 #pragma once
 
+#include <turnstile/channel/detail/recycled.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
 
-#include <boost/asio/recycling_allocator.hpp>
-
-#include <cstddef>
 #include <utility>
 
 namespace turnstile::detail {
@@ -21,21 +19,13 @@ template <class Threading>
 using node_ptr = boost::intrusive_ptr<shared_node<Threading>>;
 
 // Made before the channel is locked, and freed after: a value's constructors may throw, and
-// do what they like. The memory comes from what Asio recycles on this thread.
+// do what they like.
 template <class T, class Threading>
-class value_node final : public shared_node<Threading> {
-    using memory = asio::recycling_allocator<value_node>;
-
+class value_node final : public shared_node<Threading>, public recycled<value_node<T, Threading>> {
 public:
     template <class... Args>
     explicit value_node(Args&&... args) : value(std::forward<Args>(args)...)
     {
-    }
-
-    static void* operator new(std::size_t) { return memory().allocate(1); }
-    static void operator delete(void* p) noexcept
-    {
-        memory().deallocate(static_cast<value_node*>(p), 1);
     }
 
     T value;
