@@ -203,7 +203,6 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("fanout_100", "channel", 1.5),
     ("watch_100", "channel", 1.5),
     ("watch_100", "timer", 1.0),
-    ("oneshot", "channel", 1.0),
     *((workload, "timer", 1.0)
       for workload in ("mutex", "semaphore", "broadcast_1000", "broadcast_100000")),
     ("barrier", "timer", 1.5),

@@ -83,12 +83,18 @@ public:
     void finish(F f)
     {
         const auto work = std::move(work_);
+        if constexpr (std::is_same_v<handler_executor, executor_type>) {
+            if (work.get_executor() == home_)
+                return f(); // needs no memory, so it cannot fail
+        }
         asio::dispatch(work.get_executor(), std::move(f));
     }
 
 private:
+    using handler_executor = asio::associated_executor_t<Handler, executor_type>;
+
     executor_type home_;
-    asio::executor_work_guard<asio::associated_executor_t<Handler, executor_type>> work_;
+    asio::executor_work_guard<handler_executor> work_;
 };
 
 template <class Ask, class Predicate, class Handler>
