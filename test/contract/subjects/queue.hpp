@@ -108,9 +108,17 @@ struct queue_reserve : full_queue<Threading> {
     bool try_op()
     {
         auto place = this->object->try_reserve();
-        if (place)
+        const bool taken = static_cast<bool>(place);
+        if (taken)
             place.push(0);
-        return !place;
+        return taken;
+    }
+    std::size_t available() const
+    {
+        std::vector<typename queue_subject<Threading>::object_type::reservation_type> places;
+        while (auto place = this->object->try_reserve())
+            places.push_back(std::move(place));
+        return places.size();
     }
     template <class Place>
     void consume(Place place)

@@ -79,6 +79,9 @@ protected:
     bool drops_newest() const noexcept { return on_full_ == overflow::drop_newest; }
     void count_drop() noexcept { ++dropped_; }
 
+    // Whether that lets nobody go.
+    bool may_enter_quietly() const noexcept { return this->queue_.empty() && may_enter(); }
+    void enter_quietly(item_node& n) noexcept { insert(n); }
     void enter(item_node& n, ready_list& ready) noexcept
     {
         insert(n);
@@ -95,13 +98,19 @@ protected:
     // Takes the next item, for good.
     item_node* take(ready_list& ready) noexcept
     {
-        if (size_ == 0) [[unlikely]]
+        if (size_ == 0)
             return take_from_pusher(ready);
-        item_node* n = remove_next();
-        ++handed_out_;
+        item_node* n = take_quietly();
         if (!pushers_.empty())
             serve(ready);
         return n;
+    }
+    // The same where it lets nobody go.
+    bool may_take_quietly() const noexcept { return size_ != 0 && pushers_.empty(); }
+    item_node* take_quietly() noexcept
+    {
+        ++handed_out_;
+        return remove_next();
     }
     // The same for up to `most` items.
     void take_some(std::size_t most, item_list& out, ready_list& ready) noexcept;
@@ -110,6 +119,8 @@ protected:
     {
         return is_drained() ? verdict::refused(errc::closed) : verdict::wait();
     }
+
+    Store& store() noexcept { return store_; }
 
     std::size_t size_ = 0;
 
@@ -173,7 +184,7 @@ private:
     std::size_t in_flight_ = 0; // granted, and not yet delivered
     std::size_t unfinished_ = 0;
     std::size_t handed_out_ = 0; // of these, delivered
-    std::uint64_t turns_ = 0;
+    std::uint64_t turns_ = 1;    // 0 is the turn of what never entered
     std::uint64_t dropped_ = 0;
     overflow on_full_;
     bool closed_ = false;

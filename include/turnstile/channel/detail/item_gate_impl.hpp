@@ -306,31 +306,31 @@ void item_gate<Threading, Store>::fill(item_node& n, ready_list& ready, item_lis
 template <class Threading, class Store>
 std::size_t item_gate<Threading, Store>::size() noexcept
 {
-    return this->update([&](ready_list&) { return size_; });
+    return this->guarded([&] { return size_; });
 }
 
 template <class Threading, class Store>
 std::size_t item_gate<Threading, Store>::unfinished() noexcept
 {
-    return this->update([&](ready_list&) { return unfinished_; });
+    return this->guarded([&] { return unfinished_; });
 }
 
 template <class Threading, class Store>
 std::uint64_t item_gate<Threading, Store>::dropped() noexcept
 {
-    return this->update([&](ready_list&) { return dropped_; });
+    return this->guarded([&] { return dropped_; });
 }
 
 template <class Threading, class Store>
 bool item_gate<Threading, Store>::is_closed() noexcept
 {
-    return this->update([&](ready_list&) { return closed_; });
+    return this->guarded([&] { return closed_; });
 }
 
 template <class Threading, class Store>
 verdict item_gate<Threading, Store>::try_reserve() noexcept
 {
-    return this->update([&](ready_list&) {
+    return this->guarded([&] {
         if (may_enter()) {
             ++reserved_;
             return verdict::granted();
@@ -343,7 +343,7 @@ verdict item_gate<Threading, Store>::try_reserve() noexcept
 template <class Threading, class Store>
 bool item_gate<Threading, Store>::claim() noexcept
 {
-    return this->update([&](ready_list&) {
+    return this->guarded([&] {
         if (!may_enter() && !refuse_entry().is_granted())
             return false;
         ++reserved_;
@@ -363,7 +363,7 @@ void item_gate<Threading, Store>::cancel_reservation() noexcept
 template <class Threading, class Store>
 bool item_gate<Threading, Store>::can_fill() noexcept
 {
-    return this->update([&](ready_list&) { return !discarded_; });
+    return this->guarded([&] { return !discarded_; });
 }
 
 template <class Threading, class Store>
@@ -382,8 +382,7 @@ bool item_gate<Threading, Store>::task_done() noexcept
 template <class Threading, class Store>
 verdict item_gate<Threading, Store>::try_join() noexcept
 {
-    return this->update(
-        [&](ready_list&) { return unfinished_ == 0 ? verdict::granted() : verdict::wait(); });
+    return this->guarded([&] { return unfinished_ == 0 ? verdict::granted() : verdict::wait(); });
 }
 
 template <class Threading, class Store>
@@ -413,13 +412,13 @@ void item_gate<Threading, Store>::close(closing how, item_list& discarded) noexc
 template <class Threading, class Store>
 void item_gate<Threading, Store>::take_items(item_list& out) noexcept
 {
-    this->update([&](ready_list&) { clear(out); });
+    this->guarded([&] { clear(out); });
 }
 
 template <class Threading, class Store>
 bool item_gate<Threading, Store>::part_from(item_waiter& w) noexcept
 {
-    return this->update([&](ready_list&) {
+    return this->guarded([&] {
         if (w.where == whereabouts::in_store)
             part(*w.item);
         return w.where == whereabouts::here;

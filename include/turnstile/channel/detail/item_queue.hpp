@@ -64,7 +64,7 @@ struct push_ask
     using receipt_type = typename Queue::receipt_type;
     using waiter_type = holding_waiter<typename Queue::state_type>;
 
-    typename Queue::label_type label;
+    [[no_unique_address]] typename Queue::label_type label;
     typename Queue::state_type::stored value;
     item_ticket ticket{};
 

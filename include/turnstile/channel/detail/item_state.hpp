@@ -79,20 +79,18 @@ public:
 
     verdict push_now(label& l, stored& value, item_ticket& ticket)
     {
-        const verdict now = this->update([&](ready_list& ready) {
-            if (!this->may_enter()) [[unlikely]]
-                return this->refuse_entry();
-            auto* n = static_cast<node*>(spare_.take());
-            if (!n) [[unlikely]]
-                return verdict::granted(); // as soon as there is memory
-            n->fill(l, value);
-            this->enter(*n, ready);
-            ticket = {n, n->turn};
-            return verdict::granted();
+        auto* n = this->guarded([&]() -> node* {
+            if (!this->may_enter_quietly()) [[unlikely]]
+                return nullptr;
+            auto* spare = static_cast<node*>(spare_.take());
+            if (!spare) [[unlikely]]
+                return nullptr;
+            spare->fill(l, value);
+            this->enter_quietly(*spare);
+            ticket = {spare, spare->turn};
+            return spare;
         });
-        if (now.is_granted() && !ticket.node) [[unlikely]]
-            return push_slowly(l, value, ticket);
-        return now;
+        return n ? verdict::granted() : push_slowly(l, value, ticket);
     }
 
     // Fills a reservation; false after a discarding close.
@@ -109,38 +107,41 @@ public:
             return true;
         });
         if (!filled)
-            recycle(*n);
+            recycle(n);
         free(dropped);
         return filled;
     }
 
     verdict pop_now(std::optional<stored>& out) noexcept
     {
-        node* n = nullptr;
         bool surplus = false;
-        const verdict now = this->update([&](ready_list& ready) {
-            n = static_cast<node*>(this->take(ready));
-            if (!n)
-                return this->explain_empty();
-            surplus = is_surplus();
-            if constexpr (trivial) {
-                out.emplace(std::move(n->value));
-                if (!surplus)
-                    spare_.put(*n);
-            }
-            return verdict::granted();
+        node* n = this->guarded([&]() -> node* {
+            if (!this->may_take_quietly()) [[unlikely]]
+                return nullptr;
+            auto* next = static_cast<node*>(this->take_quietly());
+            surplus = empty_locked(*next, out);
+            return next;
         });
-        if constexpr (!trivial) {
-            if (n) {
-                out.emplace(std::move(n->value));
-                n->clear();
-                if (!surplus)
-                    spare_.put(*n);
-            }
+        if (!n) [[unlikely]] {
+            const verdict now = this->update([&](ready_list& ready) {
+                n = static_cast<node*>(this->take(ready));
+                if (!n)
+                    return this->explain_empty();
+                surplus = empty_locked(*n, out);
+                return verdict::granted();
+            });
+            if (!n)
+                return now;
         }
-        if (surplus) [[unlikely]]
-            delete n;
-        return now;
+        empty(*n, out, surplus);
+        return verdict::granted();
+    }
+
+    // Where the store has priorities; the old one is destroyed by the caller.
+    bool change(const item_ticket& ticket, label& priority) noexcept
+    {
+        return this->guarded(
+            [&] { return this->store().change(*ticket.node, ticket.turn, priority); });
     }
 
     // --- With a waiter.
@@ -169,7 +170,7 @@ public:
         for (item_node& n : items)
             static_cast<node&>(n).clear();
         item_list surplus;
-        this->update([&](ready_list&) {
+        this->guarded([&] {
             while (!items.empty()) {
                 item_node* n = take_front(items);
                 if (is_surplus())
@@ -215,7 +216,7 @@ private:
         std::is_trivially_destructible_v<stored> && std::is_trivially_destructible_v<label>;
     using cell = std::conditional_t<trivial, plain_cell<item_node*>,
                                     typename Threading::template cell<item_node*>>;
-    static constexpr std::size_t kept = 64;
+    static constexpr std::size_t kept = 256;
 
     // Under the lock: whether a node that is no longer needed is to be freed, since there are
     // many more than items.
@@ -227,9 +228,33 @@ private:
         return true;
     }
 
+    // Takes the value out of a node, and keeps the node unless it is surplus: the part of it
+    // that is done under the lock, and says so, and the part that is not.
+    bool empty_locked(node& n, std::optional<stored>& out) noexcept
+    {
+        const bool surplus = is_surplus();
+        if constexpr (trivial) {
+            out.emplace(std::move(n.value));
+            if (!surplus)
+                spare_.put(n);
+        }
+        return surplus;
+    }
+    void empty(node& n, std::optional<stored>& out, bool surplus) noexcept
+    {
+        if constexpr (!trivial) {
+            out.emplace(std::move(n.value));
+            n.clear();
+            if (!surplus)
+                spare_.put(n);
+        }
+        if (surplus) [[unlikely]]
+            delete &n;
+    }
+
     node* acquire()
     {
-        auto* n = static_cast<node*>(this->update([&](ready_list&) {
+        auto* n = static_cast<node*>(this->guarded([&] {
             item_node* spare = spare_.take();
             nodes_ += spare ? 0 : 1;
             return spare;
@@ -239,41 +264,50 @@ private:
         try {
             return new node;
         } catch (...) {
-            this->update([&](ready_list&) { --nodes_; });
+            this->guarded([&] { --nodes_; });
             throw;
         }
     }
     // Of a node without a value.
-    void recycle(node& n) noexcept
+    void recycle(node* n) noexcept
     {
-        this->update([&](ready_list&) { spare_.put(n); });
+        if (n)
+            this->guarded([&] { spare_.put(*n); });
     }
 
     verdict push_slowly(label& l, stored& value, item_ticket& ticket)
     {
-        node* n = acquire();
         item_list dropped;
-        bool used = false;
-        const verdict now = this->update([&](ready_list& ready) {
+        node* n = nullptr;
+        bool starved = false;
+        const auto attempt = [&](ready_list& ready) {
             const bool enters = this->may_enter();
             const verdict full = enters ? verdict::granted() : this->refuse_entry();
             if (!full.is_granted())
                 return full;
-            used = true;
+            starved = !n && !(n = static_cast<node*>(spare_.take()));
+            if (starved)
+                return verdict::wait();
             n->fill(l, value);
+            ticket = {n, 0};
             if (!enters && this->drops_newest()) {
                 this->count_drop();
                 dropped.push_back(*n);
-                return full;
+            } else {
+                this->enter(*n, ready);
+                ticket.turn = n->turn;
+                if (!enters)
+                    this->drop_one(dropped);
             }
-            this->enter(*n, ready);
-            ticket = {n, n->turn};
-            if (!enters)
-                this->drop_one(dropped);
+            n = nullptr;
             return full;
-        });
-        if (!used)
-            recycle(*n);
+        };
+        verdict now = this->update(attempt);
+        if (starved) {
+            n = acquire();
+            now = this->update(attempt);
+        }
+        recycle(n);
         free(dropped);
         return now;
     }
