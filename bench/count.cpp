@@ -1,6 +1,7 @@
 // Runs one workload so many times on one thread, for valgrind to count the instructions:
 // count <workload> <n>. See bench/instructions.
 #include "support/meter.hpp"
+#include "support/queues.hpp"
 #include "support/workloads.hpp"
 
 #include <cstdlib>
@@ -38,6 +39,12 @@ bool cancel_some(std::int64_t n)
                          {.waiters = 100, .batch = 50, .rounds = static_cast<int>(n / 50) - 1});
 }
 
+template <class Queue, std::int64_t Sides = 1>
+bool through_queue(std::int64_t n)
+{
+    return transfer<Queue>(unmeasured, {.sides = Sides, .items = n / Sides});
+}
+
 bool nested_call(std::int64_t n) { return loop(unmeasured, n, &empty_coroutine); }
 
 bool post(std::int64_t n)
@@ -65,6 +72,11 @@ constexpr workload workloads[] = {
     {"timer_event", &wake<timer_event>},
     {"cancel", &cancel_some<turnstile_event<turnstile::event>>},
     {"channel_cancel", &cancel_some<channel_event<channel>>},
+    {"queue", &through_queue<turnstile_queue<turnstile::queue<std::int64_t>>>},
+    {"queue_local", &through_queue<turnstile_queue<turnstile::local::queue<std::int64_t>>>},
+    {"queue_4_to_4", &through_queue<turnstile_queue<turnstile::queue<std::int64_t>>, 4>},
+    {"channel_queue", &through_queue<channel_queue<item_channel>>},
+    {"channel_queue_4_to_4", &through_queue<channel_queue<item_channel>, 4>},
     {"nested_call", &nested_call},
     {"post", &post},
 };

@@ -27,6 +27,12 @@ ROWS = [
     ("semaphore_2_threads", "W4 the same on 2 threads", None),
     ("broadcast_1000", "W5 event wakes 1,000, each", None),
     ("broadcast_100000", "W5 event wakes 100,000, each", None),
+    ("spsc", "W6 queue of 64, 1 to 1", "nested_call"),
+    ("spsc_batch", "W6 the same, popped by up to 64", None),
+    ("mpmc", "W6 queue of 64, 4 to 4", "nested_call"),
+    ("spsc_2_threads", "W6 1 to 1 on 2 threads", None),
+    ("spsc_batch_2_threads", "W6 the same, popped by up to 64", None),
+    ("mpmc_2_threads", "W6 4 to 4 on 2 threads", None),
     ("cancel_1", "W8 cancel the only waiter", None),
     ("cancel_1000", "W8 cancel one of 1,000", None),
     ("cancel_100000", "W8 cancel one of 100,000", None),
@@ -34,6 +40,9 @@ ROWS = [
     ("bytes_event", "an event (bytes)", None),
     ("bytes_coroutine", "a waiting coroutine (bytes)", "bytes_coroutine"),
     ("bytes_callback", "a waiting callback (bytes)", None),
+    ("bytes_item", "a queued 8-byte item (bytes)", None),
+    ("bytes_pop_coroutine", "a coroutine waiting to pop (bytes)", None),
+    ("bytes_pop_callback", "a callback waiting to pop (bytes)", None),
 ]
 
 FLOORS = {
@@ -186,6 +195,10 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("semaphore_2_threads", "concurrent_channel", 1.0),
     ("broadcast_1000", "channel", 2.5),
     ("broadcast_100000", "channel", 2.5),
+    ("spsc", "channel", 4.0),
+    ("mpmc", "channel", 4.0),
+    ("spsc_2_threads", "concurrent_channel", 4.0),
+    ("mpmc_2_threads", "concurrent_channel", 4.0),
     *((workload, "timer", 1.0)
       for workload in ("mutex", "semaphore", "broadcast_1000", "broadcast_100000")),
     *((f"cancel_{n}", competitor, 1.0)

@@ -1,6 +1,10 @@
 // Everything.
 #pragma once
 
+#include <turnstile/channel/policy.hpp>
+#include <turnstile/channel/priority_queue.hpp>
+#include <turnstile/channel/queue.hpp>
+#include <turnstile/channel/reservation.hpp>
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/error.hpp>

@@ -64,6 +64,7 @@ public:
             popped += values.size();
         }
         const numbers rest = drain(queue_);
+        chaos_.run(); // those who had waited to push
         BOOST_TEST(std::is_sorted(rest.begin(), rest.end()), "out of order");
         found.insert(found.end(), rest.begin(), rest.end());
         std::sort(found.begin(), found.end());

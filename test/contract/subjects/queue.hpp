@@ -1,4 +1,4 @@
-// The waiting operations of queue.
+// The waiting operations of queue, and of whatever is like it.
 #pragma once
 
 #include "contract/subjects.hpp"
@@ -9,10 +9,14 @@ namespace contract {
 
 constexpr std::size_t queue_capacity = 5;
 
-// A queue that has had all the nodes it needs, so that granting allocates nothing.
 template <class Threading>
-struct queue_subject : subject_base<turnstile::basic_queue<int, asio::any_io_executor, Threading>> {
-    using base = subject_base<turnstile::basic_queue<int, asio::any_io_executor, Threading>>;
+using plain_queue = turnstile::basic_queue<int, asio::any_io_executor, Threading>;
+
+// A queue that has had all the nodes it needs, so that granting allocates nothing.
+template <class Queue>
+struct queue_subject : subject_base<Queue> {
+    using base = subject_base<Queue>;
+    static constexpr bool has_priorities = requires(Queue & q) { q.try_push(0, 0); };
     static constexpr bool is_broadcast = false;
     static constexpr std::size_t capacity = queue_capacity;
 
@@ -24,7 +28,13 @@ struct queue_subject : subject_base<turnstile::basic_queue<int, asio::any_io_exe
         }
     }
 
-    bool put() { return this->object->try_push(next_in++); }
+    bool put()
+    {
+        if constexpr (has_priorities)
+            return static_cast<bool>(this->object->try_push(0, 0));
+        else
+            return this->object->try_push(0);
+    }
     bool take()
     {
         const auto item = this->object->try_pop();
@@ -33,13 +43,11 @@ struct queue_subject : subject_base<turnstile::basic_queue<int, asio::any_io_exe
         return item.has_value();
     }
     std::size_t room() const { return capacity - this->object->size(); }
-
-    int next_in = 0;
 };
 
-template <class Threading>
-struct queue_pop : queue_subject<Threading> {
-    using queue_subject<Threading>::queue_subject;
+template <class Queue>
+struct queue_pop : queue_subject<Queue> {
+    using queue_subject<Queue>::queue_subject;
 
     template <class Token>
     auto async_op(Token&& token)
@@ -53,9 +61,9 @@ struct queue_pop : queue_subject<Threading> {
     void consume(int) { this->object->task_done(); }
 };
 
-template <class Threading>
-struct queue_pop_n : queue_subject<Threading> {
-    using queue_subject<Threading>::queue_subject;
+template <class Queue>
+struct queue_pop_n : queue_subject<Queue> {
+    using queue_subject<Queue>::queue_subject;
 
     // At most one, so that each grant is used by one.
     template <class Token>
@@ -70,9 +78,9 @@ struct queue_pop_n : queue_subject<Threading> {
     void consume(const std::vector<int>& items) { BOOST_TEST(items.size() == 1U); }
 };
 
-template <class Threading>
-struct full_queue : queue_subject<Threading> {
-    explicit full_queue(const asio::any_io_executor& executor) : queue_subject<Threading>(executor)
+template <class Queue>
+struct full_queue : queue_subject<Queue> {
+    explicit full_queue(const asio::any_io_executor& executor) : queue_subject<Queue>(executor)
     {
         while (this->put()) {
         }
@@ -81,23 +89,30 @@ struct full_queue : queue_subject<Threading> {
     std::size_t available() const { return this->room(); }
 };
 
-template <class Threading>
-struct queue_push : full_queue<Threading> {
-    using full_queue<Threading>::full_queue;
+template <class Queue>
+struct queue_push : full_queue<Queue> {
+    using full_queue<Queue>::full_queue;
 
     template <class Token>
     auto async_op(Token&& token)
     {
-        return this->object->async_push(0, std::forward<Token>(token));
+        if constexpr (queue_subject<Queue>::has_priorities)
+            return this->object->async_push(0, 0, std::forward<Token>(token));
+        else
+            return this->object->async_push(0, std::forward<Token>(token));
     }
-    auto async_op() { return this->object->async_push(0); }
+    auto async_op() { return async_op(turnstile::default_token_t<asio::any_io_executor>()); }
     bool try_op() { return this->put(); }
-    void consume() {}
+    template <class... Handle>
+    void consume(Handle... handle)
+    {
+        BOOST_TEST((static_cast<bool>(handle) && ...));
+    }
 };
 
-template <class Threading>
-struct queue_reserve : full_queue<Threading> {
-    using full_queue<Threading>::full_queue;
+template <class Queue>
+struct queue_reserve : full_queue<Queue> {
+    using full_queue<Queue>::full_queue;
 
     template <class Token>
     auto async_op(Token&& token)
@@ -110,12 +125,19 @@ struct queue_reserve : full_queue<Threading> {
         auto place = this->object->try_reserve();
         const bool taken = static_cast<bool>(place);
         if (taken)
-            place.push(0);
+            use(place);
         return taken;
+    }
+    static void use(typename Queue::reservation_type& place)
+    {
+        if constexpr (queue_subject<Queue>::has_priorities)
+            place.push(0, 0);
+        else
+            place.push(0);
     }
     std::size_t available() const
     {
-        std::vector<typename queue_subject<Threading>::object_type::reservation_type> places;
+        std::vector<typename Queue::reservation_type> places;
         while (auto place = this->object->try_reserve())
             places.push_back(std::move(place));
         return places.size();
@@ -124,16 +146,16 @@ struct queue_reserve : full_queue<Threading> {
     void consume(Place place)
     {
         BOOST_TEST(static_cast<bool>(place));
-        place.push(0);
+        use(place);
     }
 };
 
-template <class Threading>
-struct queue_join : queue_subject<Threading> {
+template <class Queue>
+struct queue_join : queue_subject<Queue> {
     static constexpr bool is_broadcast = true;
     static constexpr std::size_t capacity = 1;
 
-    explicit queue_join(const asio::any_io_executor& executor) : queue_subject<Threading>(executor)
+    explicit queue_join(const asio::any_io_executor& executor) : queue_subject<Queue>(executor)
     {
         BOOST_TEST_REQUIRE(this->put());
         BOOST_TEST_REQUIRE(this->object->try_pop().has_value());
@@ -154,11 +176,14 @@ struct queue_join : queue_subject<Threading> {
     void consume() {}
 };
 
-using queue_subjects = std::tuple<                              //
-    queue_pop<thread_safe>, queue_pop<strand_confined>,         //
-    queue_pop_n<thread_safe>, queue_pop_n<strand_confined>,     //
-    queue_push<thread_safe>, queue_push<strand_confined>,       //
-    queue_reserve<thread_safe>, queue_reserve<strand_confined>, //
-    queue_join<thread_safe>, queue_join<strand_confined>>;
+template <class Safe, class Confined>
+using subjects_of_queues = std::tuple<            //
+    queue_pop<Safe>, queue_pop<Confined>,         //
+    queue_pop_n<Safe>, queue_pop_n<Confined>,     //
+    queue_push<Safe>, queue_push<Confined>,       //
+    queue_reserve<Safe>, queue_reserve<Confined>, //
+    queue_join<Safe>, queue_join<Confined>>;
+
+using queue_subjects = subjects_of_queues<plain_queue<thread_safe>, plain_queue<strand_confined>>;
 
 } // namespace contract

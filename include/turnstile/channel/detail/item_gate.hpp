@@ -46,7 +46,8 @@ public:
     // A waiter is going away: whether its item is still its own, and to be freed.
     bool part_from(item_waiter& w) noexcept;
 
-    // A granted pop has arrived. Items that came meanwhile go along, if it takes more than one.
+    // A granted pop has arrived; it takes what is first now, and if it may more than it was
+    // granted.
     void deliver(item_waiter& w) noexcept;
 
     // A batch without waiting, in two steps, since there has to be memory for it in between.

@@ -431,8 +431,12 @@ void item_gate<Threading, Store>::deliver(item_waiter& w) noexcept
     this->update([&](ready_list& ready) {
         const std::size_t n = w.items.size();
         in_flight_ -= n;
-        handed_out_ += n;
-        take_some(w.most - n, w.items, ready);
+        if (size_ == 0 || discarded_) {
+            handed_out_ += n;
+        } else { // others have come, or have come back: those that are first now
+            put_back(w.items);
+            take_some(w.most, w.items, ready);
+        }
         if (closed_)
             finish(ready);
     });
