@@ -13,6 +13,7 @@ namespace asio = boost::asio;
 
 namespace {
 
+// [priority-queue]
 asio::awaitable<void> by_priority()
 {
     turnstile::priority_queue<std::string> queue(co_await asio::this_coro::executor);
@@ -56,6 +57,8 @@ asio::awaitable<void> everything()
     co_await that_change();
     co_await only_the_best();
 }
+
+// [/priority-queue]
 
 } // namespace
 

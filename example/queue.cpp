@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
+// [queue]
 // ---- One producer, one consumer ----------------------------------------------------------
 
 asio::awaitable<void> produce(turnstile::queue<int>& queue, int n)
@@ -116,6 +117,8 @@ asio::awaitable<void> everything()
     co_await batches_and_deadlines();
     co_await latest();
 }
+
+// [/queue]
 
 } // namespace
 

@@ -80,9 +80,15 @@ protected:
     bool drops_newest() const noexcept { return on_full_ == overflow::drop_newest; }
     void count_drop() noexcept { ++dropped_; }
 
-    // Whether that lets nobody go.
-    bool may_enter_quietly() const noexcept { return this->queue_.empty() && may_enter(); }
+    // Whether nobody waits, so that neither does this let anybody go.
+    bool may_enter_quietly() const noexcept { return size_ < quiet_limit_; }
     void enter_quietly(item_node& n) noexcept { insert(n); }
+    // To be called after anything else.
+    void look_for_quiet() noexcept
+    {
+        const bool quiet = this->queue_.empty() && pushers_.empty() && !closed_;
+        quiet_limit_ = quiet && reserved_ < capacity_ ? capacity_ - reserved_ : 0;
+    }
     void enter(item_node& n, ready_list& ready) noexcept
     {
         insert(n);
@@ -107,7 +113,7 @@ protected:
         return n;
     }
     // The same where it lets nobody go.
-    bool may_take_quietly() const noexcept { return size_ != 0 && pushers_.empty(); }
+    bool may_take_quietly() const noexcept { return size_ != 0 && quiet_limit_ != 0; }
     item_node* take_quietly() noexcept
     {
         ++handed_out_;
@@ -180,6 +186,7 @@ private:
     waiter_list pushers_; // and those who wait for a reservation; queue_ has those who pop
     waiter_list joiners_;
     std::size_t capacity_;
+    std::size_t quiet_limit_ = 0; // the room while nobody waits, and no more than that; else 0
     std::size_t reserved_ = 0;
     std::size_t demand_ = 0;    // what those who wait to pop would take
     std::size_t in_flight_ = 0; // granted, and not yet delivered

@@ -19,6 +19,7 @@ bool item_gate<Threading, Store>::admit(waiter&) noexcept
 template <class Threading, class Store>
 bool item_gate<Threading, Store>::admit(waiter& any, ready_list& ready) noexcept
 {
+    quiet_limit_ = 0;
     auto& w = static_cast<item_waiter&>(any);
     switch (w.what) {
     case role::pop:
@@ -331,6 +332,7 @@ template <class Threading, class Store>
 verdict item_gate<Threading, Store>::try_reserve() noexcept
 {
     return this->guarded([&] {
+        quiet_limit_ = 0;
         if (may_enter()) {
             ++reserved_;
             return verdict::granted();
@@ -346,6 +348,7 @@ bool item_gate<Threading, Store>::claim() noexcept
     return this->guarded([&] {
         if (!may_enter() && !refuse_entry().is_granted())
             return false;
+        quiet_limit_ = 0;
         ++reserved_;
         return true;
     });
@@ -401,6 +404,7 @@ void item_gate<Threading, Store>::close(closing how, item_list& discarded) noexc
 {
     this->update([&](ready_list& ready) {
         closed_ = true;
+        quiet_limit_ = 0;
         if (how == closing::discard) {
             discarded_ = true;
             clear(discarded);

@@ -66,7 +66,12 @@ struct push_ask
 
     [[no_unique_address]] typename Queue::label_type label;
     typename Queue::state_type::stored value;
-    item_ticket ticket{};
+    // What no handle is made from need not be kept.
+    struct no_ticket {
+        no_ticket& operator=(const item_ticket&) noexcept { return *this; }
+    };
+    [[no_unique_address]] std::conditional_t<std::is_void_v<receipt_type>, no_ticket, item_ticket>
+        ticket{};
 
     verdict try_now() { return this->state().push_now(label, value, ticket); }
     void give_back() const noexcept {}
@@ -76,7 +81,11 @@ struct push_ask
         w.item = this->state().make(label, value);
         w.state = &this->state();
     }
-    receipt_type take_now() const noexcept { return Queue::receipt_for(ticket); }
+    receipt_type take_now() const noexcept
+    {
+        if constexpr (!std::is_void_v<receipt_type>)
+            return Queue::receipt_for(ticket);
+    }
     receipt_type take(waiter_type& w) const noexcept
     {
         return Queue::receipt_for({w.item, w.turn});

@@ -77,7 +77,8 @@ public:
 
     // --- Without waiting. A value that was not pushed has not been moved from.
 
-    verdict push_now(label& l, stored& value, item_ticket& ticket)
+    template <class Ticket>
+    verdict push_now(label& l, stored& value, Ticket& ticket)
     {
         auto* n = this->guarded([&]() -> node* {
             if (!this->may_enter_quietly()) [[unlikely]]
@@ -87,10 +88,15 @@ public:
                 return nullptr;
             spare->fill(l, value);
             this->enter_quietly(*spare);
-            ticket = {spare, spare->turn};
+            ticket = item_ticket{spare, spare->turn};
             return spare;
         });
-        return n ? verdict::granted() : push_slowly(l, value, ticket);
+        if (n) [[likely]]
+            return verdict::granted();
+        item_ticket slow;
+        const verdict now = push_slowly(l, value, slow);
+        ticket = slow;
+        return now;
     }
 
     // Fills a reservation; false after a discarding close.
@@ -125,6 +131,7 @@ public:
         if (!n) [[unlikely]] {
             const verdict now = this->update([&](ready_list& ready) {
                 n = static_cast<node*>(this->take(ready));
+                this->look_for_quiet();
                 if (!n)
                     return this->explain_empty();
                 surplus = empty_locked(*n, out);
@@ -300,6 +307,7 @@ private:
                     this->drop_one(dropped);
             }
             n = nullptr;
+            this->look_for_quiet();
             return full;
         };
         verdict now = this->update(attempt);
