@@ -6,6 +6,7 @@
 #include "support/meter.hpp"
 #include "support/shared_gates.hpp"
 #include "support/turns.hpp"
+#include "support/queues.hpp"
 #include "support/workloads.hpp"
 
 #include <cstdlib>
@@ -74,6 +75,10 @@ template <class Once>
 bool once(std::int64_t n)
 {
     return hand_over_once<Once>(unmeasured, static_cast<int>(n));
+template <class Queue, std::int64_t Sides = 1>
+bool through_queue(std::int64_t n)
+{
+    return transfer<Queue>(unmeasured, {.sides = Sides, .items = n / Sides});
 }
 
 bool nested_call(std::int64_t n) { return loop(unmeasured, n, &empty_coroutine); }
@@ -122,6 +127,11 @@ constexpr workload workloads[] = {
     {"timer_watch", &fan_out_to_100<timer_watch>},
     {"oneshot", &once<turnstile_once<turnstile::oneshot<int>>>},
     {"channel_oneshot", &once<channel_once<int_channel>>},
+    {"queue", &through_queue<turnstile_queue<turnstile::queue<std::int64_t>>>},
+    {"queue_local", &through_queue<turnstile_queue<turnstile::local::queue<std::int64_t>>>},
+    {"queue_4_to_4", &through_queue<turnstile_queue<turnstile::queue<std::int64_t>>, 4>},
+    {"channel_queue", &through_queue<channel_queue<item_channel>>},
+    {"channel_queue_4_to_4", &through_queue<channel_queue<item_channel>, 4>},
     {"nested_call", &nested_call},
     {"post", &post},
 };

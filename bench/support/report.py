@@ -36,6 +36,12 @@ ROWS = [
     ("fanout_100", "broadcast to 100 receivers, each", None),
     ("watch_100", "watch, 100 readers, each", None),
     ("oneshot", "oneshot, made, awaited and dropped", None),
+    ("spsc", "W6 queue of 64, 1 to 1", "nested_call"),
+    ("spsc_batch", "W6 the same, popped by up to 64", None),
+    ("mpmc", "W6 queue of 64, 4 to 4", "nested_call"),
+    ("spsc_2_threads", "W6 1 to 1 on 2 threads", None),
+    ("spsc_batch_2_threads", "W6 the same, popped by up to 64", None),
+    ("mpmc_2_threads", "W6 4 to 4 on 2 threads", None),
     ("cancel_1", "W8 cancel the only waiter", None),
     ("cancel_1000", "W8 cancel one of 1,000", None),
     ("cancel_100000", "W8 cancel one of 100,000", None),
@@ -46,6 +52,9 @@ ROWS = [
     ("bytes_event", "an event (bytes)", None),
     ("bytes_coroutine", "a waiting coroutine (bytes)", "bytes_coroutine"),
     ("bytes_callback", "a waiting callback (bytes)", None),
+    ("bytes_item", "a queued 8-byte item (bytes)", None),
+    ("bytes_pop_coroutine", "a coroutine waiting to pop (bytes)", None),
+    ("bytes_pop_callback", "a callback waiting to pop (bytes)", None),
 ]
 
 FLOORS = {
@@ -203,6 +212,10 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("fanout_100", "channel", 1.5),
     ("watch_100", "channel", 1.5),
     ("watch_100", "timer", 1.0),
+    ("spsc", "channel", 4.0),
+    ("mpmc", "channel", 4.0),
+    ("spsc_2_threads", "concurrent_channel", 4.0),
+    ("mpmc_2_threads", "concurrent_channel", 4.0),
     *((workload, "timer", 1.0)
       for workload in ("mutex", "semaphore", "broadcast_1000", "broadcast_100000")),
     ("barrier", "timer", 1.5),

@@ -5,6 +5,10 @@
 #include <turnstile/channel/oneshot.hpp>
 #include <turnstile/channel/shared_value.hpp>
 #include <turnstile/channel/watch.hpp>
+#include <turnstile/channel/policy.hpp>
+#include <turnstile/channel/priority_queue.hpp>
+#include <turnstile/channel/queue.hpp>
+#include <turnstile/channel/reservation.hpp>
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/error.hpp>

@@ -129,6 +129,14 @@ protected:
         return std::forward<F>(f)(t.ready);
     }
 
+    // Runs f() under the lock; it lets nobody go.
+    template <class F>
+    auto guarded(F&& f) noexcept
+    {
+        std::scoped_lock lock(mutex_);
+        return std::forward<F>(f)();
+    }
+
     // Takes every queued waiter out and lets `decide` settle its fate; called under the lock.
     template <class Decide>
     void decide_all(ready_list& ready, Decide decide) noexcept

@@ -1,0 +1,133 @@
+// A bounded queue between a producer and a consumer: who is too fast waits. Then workers that
+// are joined, a batch, and a queue that is closed.
+
+#include <turnstile/channel/queue.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <fmt/core.h>
+
+#include <chrono>
+
+namespace asio = boost::asio;
+using namespace asio::experimental::awaitable_operators;
+using namespace std::chrono_literals;
+
+namespace {
+
+// [queue]
+// ---- One producer, one consumer ----------------------------------------------------------
+
+asio::awaitable<void> produce(turnstile::queue<int>& queue, int n)
+{
+    for (int i = 0; i != n; ++i)
+        co_await queue.async_push(i); // waits while the queue is full
+    fmt::print("Producer done\n");
+}
+
+asio::awaitable<void> consume(turnstile::queue<int>& queue, int n)
+{
+    asio::steady_timer work(co_await asio::this_coro::executor);
+    for (int i = 0; i != n; ++i) {
+        const int item = co_await queue.async_pop();
+        work.expires_after(1ms);
+        co_await work.async_wait(asio::use_awaitable);
+        queue.task_done();
+        if (item == n - 1)
+            fmt::print("Consumer done\n");
+    }
+}
+
+asio::awaitable<void> one_to_one()
+{
+    turnstile::queue<int> queue(co_await asio::this_coro::executor, 3);
+    co_await (produce(queue, 10) && consume(queue, 10));
+    co_await queue.async_join(); // at once: task_done was said of all
+    fmt::print("All 10 items processed\n");
+}
+
+// ---- Workers until the queue is closed -----------------------------------------------------
+
+asio::awaitable<void> work(turnstile::queue<int>& jobs, int& sum)
+{
+    for (;;) {
+        auto [ec, job] = co_await jobs.async_pop(asio::as_tuple(asio::use_awaitable));
+        if (ec == turnstile::errc::closed)
+            co_return; // and nothing is left
+        sum += job;
+        jobs.task_done();
+    }
+}
+
+asio::awaitable<void> feed(turnstile::queue<int>& jobs)
+{
+    for (int job = 1; job <= 100; ++job)
+        co_await jobs.async_push(job);
+    co_await jobs.async_join(); // until task_done was said of all
+    jobs.close();
+}
+
+asio::awaitable<void> workers()
+{
+    turnstile::queue<int> jobs(co_await asio::this_coro::executor, 2);
+    int sum = 0;
+    co_await (feed(jobs) && work(jobs, sum) && work(jobs, sum) && work(jobs, sum));
+    fmt::print("Three workers: {}\n", sum);
+}
+
+// ---- More -----------------------------------------------------------------------------------
+
+asio::awaitable<void> batches_and_deadlines()
+{
+    turnstile::queue<int> queue(co_await asio::this_coro::executor, 4);
+    asio::steady_timer deadline(co_await asio::this_coro::executor, 1ms);
+
+    // Nothing comes, so the timer wins; what comes later is still there.
+    auto first = co_await (queue.async_pop() || deadline.async_wait(asio::use_awaitable));
+    fmt::print("{}\n", first.index() == 0 ? "an item" : "too late");
+
+    // A place in the queue first, the value when there is one.
+    auto place = co_await queue.async_reserve();
+    place.push(1);
+    for (int i = 2; i <= 4; ++i)
+        co_await queue.async_push(i);
+    int full = 5;
+    fmt::print("{}\n", queue.try_push(full) ? "room" : "full");
+
+    auto batch = co_await queue.async_pop_n(3); // at least one, up to three
+    fmt::print("{} items, {} left\n", batch.size(), queue.size());
+}
+
+asio::awaitable<void> latest()
+{
+    // For those who only want what is new: a push never waits.
+    turnstile::queue<int> readings(co_await asio::this_coro::executor, 2,
+                                   turnstile::overflow::drop_oldest);
+    for (int i = 1; i <= 5; ++i)
+        co_await readings.async_push(i);
+    readings.close();
+    const auto kept = co_await readings.async_pop_n(5);
+    fmt::print("{} and {}, dropped {}\n", kept.at(0), kept.at(1), readings.dropped());
+}
+
+asio::awaitable<void> everything()
+{
+    co_await one_to_one();
+    co_await workers();
+    co_await batches_and_deadlines();
+    co_await latest();
+}
+
+// [/queue]
+
+} // namespace
+
+int main()
+{
+    asio::io_context io;
+    asio::co_spawn(io, everything(), [](std::exception_ptr failed) {
+        if (failed)
+            std::rethrow_exception(failed);
+    });
+    io.run();
+}

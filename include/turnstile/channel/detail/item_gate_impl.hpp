@@ -1,0 +1,483 @@
+// What item_gate.hpp leaves out: compiled into the library for the stores that do not depend
+// on a user's type, and included where they do.
+#pragma once
+
+#include <turnstile/channel/detail/item_gate.hpp>
+
+#include <algorithm>
+
+namespace turnstile::detail {
+
+// ---------------------------------------------------------------------- the queue ----
+
+template <class Threading, class Store>
+bool item_gate<Threading, Store>::admit(waiter&) noexcept
+{
+    return false; // never called: a newcomer may let others go
+}
+
+template <class Threading, class Store>
+bool item_gate<Threading, Store>::admit(waiter& any, ready_list& ready) noexcept
+{
+    quiet_limit_ = 0;
+    auto& w = static_cast<item_waiter&>(any);
+    switch (w.what) {
+    case role::pop:
+        return admit_pop(w, ready);
+    case role::push:
+        return admit_push(w, ready);
+    case role::reserve:
+        return admit_reserve(w);
+    case role::join:
+        break;
+    }
+    if (unfinished_ == 0)
+        w.grant();
+    else
+        joiners_.push_back(w);
+    return w.granted();
+}
+
+template <class Threading, class Store>
+bool item_gate<Threading, Store>::admit_pop(item_waiter& w, ready_list& ready) noexcept
+{
+    take_some(w.most, w.items, ready);
+    if (const std::size_t n = w.items.size(); n != 0) {
+        handed_out_ -= n;
+        in_flight_ += n;
+        w.grant();
+        return true;
+    }
+    if (w.most == 0 || is_drained()) {
+        w.fail(w.most == 0 ? errc::invalid_argument : errc::closed);
+        return true;
+    }
+    this->queue_.push_back(w);
+    demand_ += w.most;
+    if (!pushers_.empty())
+        serve(ready);
+    return false;
+}
+
+template <class Threading, class Store>
+bool item_gate<Threading, Store>::admit_push(item_waiter& w, ready_list& ready) noexcept
+{
+    if (may_enter()) {
+        let_in(w);
+        if (!this->queue_.empty())
+            serve(ready);
+        return true;
+    }
+    const verdict full = refuse_entry();
+    if (full.must_wait()) {
+        pushers_.push_back(w);
+        return false;
+    }
+    if (!full.is_granted()) {
+        w.fail(full.code());
+    } else if (drops_newest()) {
+        w.grant();
+        count_drop();
+    } else {
+        let_in(w);
+        drop_one(w.items);
+        if (w.where == whereabouts::taken) { // itself
+            w.items.clear();
+            w.where = whereabouts::here;
+        }
+    }
+    return true;
+}
+
+template <class Threading, class Store>
+bool item_gate<Threading, Store>::admit_reserve(item_waiter& w) noexcept
+{
+    if (may_enter()) {
+        ++reserved_;
+        w.grant();
+    } else if (closed_) {
+        w.fail(errc::closed);
+    } else if (on_full_ == overflow::reject) {
+        w.fail(errc::rejected);
+    } else {
+        pushers_.push_back(w);
+    }
+    return !w.undecided();
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::remove(waiter& any) noexcept
+{
+    auto& w = static_cast<item_waiter&>(any);
+    if (w.what == role::pop)
+        demand_ -= w.most;
+    w.waiter_hook::unlink();
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::take_all(waiter_list& out) noexcept
+{
+    demand_ = 0;
+    out.splice(out.end(), this->queue_);
+    out.splice(out.end(), pushers_);
+    out.splice(out.end(), joiners_);
+}
+
+// --------------------------------------------------------------- granting, and not ----
+
+template <class Threading, class Store>
+verdict item_gate<Threading, Store>::refuse_entry() const noexcept
+{
+    if (closed_)
+        return verdict::refused(errc::closed);
+    switch (on_full_) {
+    case overflow::wait:
+        return verdict::wait();
+    case overflow::reject:
+        return verdict::refused(errc::rejected);
+    case overflow::drop_oldest:
+    case overflow::drop_newest:
+    case overflow::drop_worst:
+        break;
+    }
+    return verdict::granted();
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::let_in(item_waiter& w) noexcept
+{
+    w.grant();
+    if (w.what == role::reserve) {
+        ++reserved_;
+        return;
+    }
+    insert(*w.item);
+    w.item->pusher = &w;
+    w.turn = w.item->turn;
+    w.where = whereabouts::in_store;
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::let_pushers_in(ready_list& ready) noexcept
+{
+    while (!pushers_.empty() && has_room()) {
+        auto& w = static_cast<item_waiter&>(take_front(pushers_));
+        let_in(w);
+        ready.push_back(w);
+    }
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::serve(ready_list& ready) noexcept
+{
+    let_pushers_in(ready);
+    while (!this->queue_.empty() && size_ != 0) {
+        auto& w = static_cast<item_waiter&>(take_front(this->queue_));
+        demand_ -= w.most;
+        for (std::size_t n = 0; n != w.most && size_ != 0; ++n) {
+            w.items.push_back(*remove_next());
+            ++in_flight_;
+        }
+        w.grant();
+        ready.push_back(w);
+        let_pushers_in(ready);
+    }
+    finish(ready);
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::finish(ready_list& ready) noexcept
+{
+    const auto end = [&](waiter_list& list, auto decide) {
+        while (!list.empty()) {
+            waiter& w = take_front(list);
+            decide(w);
+            ready.push_back(w);
+        }
+    };
+    if (unfinished_ == 0)
+        end(joiners_, [](waiter& w) { w.grant(); });
+    if (closed_)
+        end(pushers_, [](waiter& w) { w.fail(errc::closed); });
+    if (is_drained()) {
+        demand_ = 0;
+        end(this->queue_, [](waiter& w) { w.fail(errc::closed); });
+    }
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::take_back(waiter& any, ready_list& ready) noexcept
+{
+    auto& w = static_cast<item_waiter&>(any);
+    switch (w.what) {
+    case role::pop:
+        in_flight_ -= w.items.size();
+        put_back(w.items);
+        break;
+    case role::push:
+        if (w.where == whereabouts::taken) {
+            w.grant(); // somebody has the item: too late
+            return;
+        }
+        if (w.where == whereabouts::in_store) {
+            withdraw(*w.item);
+            --unfinished_;
+        } else {
+            --dropped_; // it was the one
+        }
+        w.where = whereabouts::here;
+        dropped_ -= w.items.size();
+        unfinished_ += w.items.size();
+        put_back(w.items);
+        break;
+    case role::reserve:
+        --reserved_;
+        break;
+    case role::join:
+        return;
+    }
+    serve(ready);
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::put_back(item_list& items) noexcept
+{
+    if (discarded_) {
+        unfinished_ -= items.size();
+        return;
+    }
+    while (!items.empty()) {
+        store_.restore(*take_front(items));
+        ++size_;
+    }
+}
+
+template <class Threading, class Store>
+item_node* item_gate<Threading, Store>::take_from_pusher(ready_list& ready) noexcept
+{
+    // Items that are pushed where there is no room for any: they change hands directly.
+    if (!this->queue_.empty() || pushers_.empty() ||
+        static_cast<item_waiter&>(pushers_.front()).what != role::push)
+        return nullptr;
+    ++demand_;
+    let_pushers_in(ready);
+    --demand_;
+    return size_ != 0 ? take(ready) : nullptr;
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::take_some(std::size_t most, item_list& out,
+                                            ready_list& ready) noexcept
+{
+    for (; most != 0; --most) {
+        item_node* n = take(ready);
+        if (!n)
+            return;
+        out.push_back(*n);
+    }
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::drop_one(item_list& dropped) noexcept
+{
+    item_node& n = store_.surplus();
+    withdraw(n);
+    --unfinished_;
+    ++dropped_;
+    dropped.push_back(n);
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::fill(item_node& n, ready_list& ready, item_list& dropped) noexcept
+{
+    --reserved_;
+    const bool full = !has_room() && on_full_ != overflow::wait && on_full_ != overflow::reject;
+    if (full && drops_newest()) {
+        count_drop();
+        dropped.push_back(n);
+        return;
+    }
+    enter(n, ready);
+    if (full)
+        drop_one(dropped);
+}
+
+// ------------------------------------------------------------- called without the lock ----
+
+template <class Threading, class Store>
+std::size_t item_gate<Threading, Store>::size() noexcept
+{
+    return this->guarded([&] { return size_; });
+}
+
+template <class Threading, class Store>
+std::size_t item_gate<Threading, Store>::unfinished() noexcept
+{
+    return this->guarded([&] { return unfinished_; });
+}
+
+template <class Threading, class Store>
+std::uint64_t item_gate<Threading, Store>::dropped() noexcept
+{
+    return this->guarded([&] { return dropped_; });
+}
+
+template <class Threading, class Store>
+bool item_gate<Threading, Store>::is_closed() noexcept
+{
+    return this->guarded([&] { return closed_; });
+}
+
+template <class Threading, class Store>
+verdict item_gate<Threading, Store>::try_reserve() noexcept
+{
+    return this->guarded([&] {
+        quiet_limit_ = 0;
+        if (may_enter()) {
+            ++reserved_;
+            return verdict::granted();
+        }
+        const verdict full = refuse_entry();
+        return full.is_granted() ? verdict::wait() : full;
+    });
+}
+
+template <class Threading, class Store>
+bool item_gate<Threading, Store>::claim() noexcept
+{
+    return this->guarded([&] {
+        if (!may_enter() && !refuse_entry().is_granted())
+            return false;
+        quiet_limit_ = 0;
+        ++reserved_;
+        return true;
+    });
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::cancel_reservation() noexcept
+{
+    this->update([&](ready_list& ready) {
+        --reserved_;
+        serve(ready);
+    });
+}
+
+template <class Threading, class Store>
+bool item_gate<Threading, Store>::can_fill() noexcept
+{
+    return this->guarded([&] { return !discarded_; });
+}
+
+template <class Threading, class Store>
+bool item_gate<Threading, Store>::task_done() noexcept
+{
+    return this->update([&](ready_list& ready) {
+        if (handed_out_ == 0)
+            return false;
+        --handed_out_;
+        if (--unfinished_ == 0)
+            finish(ready);
+        return true;
+    });
+}
+
+template <class Threading, class Store>
+verdict item_gate<Threading, Store>::try_join() noexcept
+{
+    return this->guarded([&] { return unfinished_ == 0 ? verdict::granted() : verdict::wait(); });
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::clear(item_list& out) noexcept
+{
+    store_.take_all(out);
+    for (item_node& n : out) {
+        if (n.pusher)
+            part(n);
+    }
+    unfinished_ -= std::exchange(size_, 0);
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::close(closing how, item_list& discarded) noexcept
+{
+    this->update([&](ready_list& ready) {
+        closed_ = true;
+        quiet_limit_ = 0;
+        if (how == closing::discard) {
+            discarded_ = true;
+            clear(discarded);
+        }
+        finish(ready);
+    });
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::take_items(item_list& out) noexcept
+{
+    this->guarded([&] { clear(out); });
+}
+
+template <class Threading, class Store>
+bool item_gate<Threading, Store>::part_from(item_waiter& w) noexcept
+{
+    return this->guarded([&] {
+        if (w.where == whereabouts::in_store)
+            part(*w.item);
+        return w.where == whereabouts::here;
+    });
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::deliver(item_waiter& w) noexcept
+{
+    this->update([&](ready_list& ready) {
+        const std::size_t n = w.items.size();
+        in_flight_ -= n;
+        if (size_ == 0 || discarded_) {
+            handed_out_ += n;
+        } else { // others have come, or have come back: those that are first now
+            put_back(w.items);
+            take_some(w.most, w.items, ready);
+        }
+        if (closed_)
+            finish(ready);
+    });
+}
+
+template <class Threading, class Store>
+verdict item_gate<Threading, Store>::take_batch(std::size_t most, item_list& out) noexcept
+{
+    return this->update([&](ready_list& ready) {
+        take_some(most, out, ready);
+        if (out.empty())
+            return explain_empty();
+        handed_out_ -= out.size();
+        in_flight_ += out.size();
+        return verdict::granted();
+    });
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::keep_batch(std::size_t n) noexcept
+{
+    this->update([&](ready_list& ready) {
+        in_flight_ -= n;
+        handed_out_ += n;
+        if (closed_)
+            finish(ready);
+    });
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::give_back_batch(item_list& items) noexcept
+{
+    this->update([&](ready_list& ready) {
+        in_flight_ -= items.size();
+        put_back(items);
+        serve(ready);
+    });
+}
+
+} // namespace turnstile::detail

@@ -1,0 +1,410 @@
+#pragma once
+
+#include <turnstile/channel/detail/item_state.hpp>
+#include <turnstile/channel/policy.hpp>
+#include <turnstile/channel/reservation.hpp>
+#include <turnstile/core/default_token.hpp>
+#include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/start_wait.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace turnstile::detail {
+
+// What a pop gives: where there is an error there has to be a value, too.
+template <class T>
+using popped_t = std::conditional_t<std::default_initializable<T>, T, std::optional<T>>;
+
+// A waiter that has items, or has had.
+template <class State>
+struct holding_waiter : item_waiter {
+    using item_waiter::item_waiter;
+    ~holding_waiter()
+    {
+        if (!state)
+            return;
+        if (item && state->part_from(*this))
+            items.push_back(*item);
+        state->free(items);
+    }
+    State* state = nullptr;
+};
+
+template <class State>
+struct batch_waiter : holding_waiter<State> {
+    using holding_waiter<State>::holding_waiter;
+    std::vector<typename State::stored> room; // for all that may be granted
+};
+
+// What the waits of a queue have in common.
+template <class Queue, class Result, class Waiter>
+struct item_ask {
+    using executor_type = typename Queue::executor_type;
+    using threading = typename Queue::threading_policy;
+    using result_type = Result;
+    using waiter_type = Waiter;
+    using state_type = typename Queue::state_type;
+
+    Queue* queue;
+
+    const executor_type& executor() const noexcept { return queue->executor(); }
+    state_type& state() const noexcept { return queue->state(); }
+};
+
+template <class Queue>
+struct push_ask
+    : item_ask<Queue, typename Queue::receipt_type, holding_waiter<typename Queue::state_type>> {
+    static constexpr bool refundable = false;
+    static constexpr bool needs_waiter = true; // which finds the item again
+    using receipt_type = typename Queue::receipt_type;
+    using waiter_type = holding_waiter<typename Queue::state_type>;
+
+    [[no_unique_address]] typename Queue::label_type label;
+    typename Queue::state_type::stored value;
+    // What no handle is made from need not be kept.
+    struct no_ticket {
+        no_ticket& operator=(const item_ticket&) noexcept { return *this; }
+    };
+    [[no_unique_address]] std::conditional_t<std::is_void_v<receipt_type>, no_ticket, item_ticket>
+        ticket{};
+
+    verdict try_now() { return this->state().push_now(label, value, ticket); }
+    void give_back() const noexcept {}
+    void prepare(waiter_type& w)
+    {
+        w.what = role::push;
+        w.item = this->state().make(label, value);
+        w.state = &this->state();
+    }
+    receipt_type take_now() const noexcept
+    {
+        if constexpr (!std::is_void_v<receipt_type>)
+            return Queue::receipt_for(ticket);
+    }
+    receipt_type take(waiter_type& w) const noexcept
+    {
+        return Queue::receipt_for({w.item, w.turn});
+    }
+};
+
+template <class Queue>
+struct pop_ask : item_ask<Queue, popped_t<typename Queue::value_type>,
+                          holding_waiter<typename Queue::state_type>> {
+    static constexpr bool refundable = false;
+    static constexpr bool needs_waiter = true;
+    using travelling = typename parcel<popped_t<typename Queue::value_type>>::type;
+    using stored = typename Queue::state_type::stored;
+    using waiter_type = holding_waiter<typename Queue::state_type>;
+
+    std::optional<stored> item{};
+
+    verdict try_now() noexcept { return this->state().pop_now(item); }
+    void give_back() const noexcept {}
+    void prepare(waiter_type& w) const noexcept { w.state = &this->state(); }
+    travelling take_now() noexcept { return std::move(*item); }
+    travelling take(waiter_type& w) noexcept
+    {
+        this->state().deliver(w);
+        this->state().unpack(w.items, [&](stored&& v) { item.emplace(std::move(v)); });
+        return take_now();
+    }
+};
+
+template <class Queue>
+struct batch_ask : item_ask<Queue, std::vector<typename Queue::value_type>,
+                            batch_waiter<typename Queue::state_type>> {
+    static constexpr bool refundable = false;
+    static constexpr bool needs_waiter = true;
+    using stored = typename Queue::state_type::stored;
+    using waiter_type = batch_waiter<typename Queue::state_type>;
+    using batch = std::vector<stored>;
+
+    std::size_t most;
+    batch items{};
+
+    verdict try_now() { return this->queue->take_batch(most, items); }
+    void give_back() const noexcept {}
+    void prepare(waiter_type& w) const
+    {
+        // Whatever it may be granted, there must be room for.
+        constexpr std::size_t usual = 64;
+        w.room.reserve(std::min(most, std::max(usual, this->state().size())));
+        w.most = std::min(most, w.room.capacity());
+        w.state = &this->state();
+    }
+    batch take_now() noexcept { return std::move(items); }
+    batch take(waiter_type& w) noexcept
+    {
+        this->state().deliver(w);
+        this->state().unpack(w.items, [&](stored&& v) { w.room.push_back(std::move(v)); });
+        return std::move(w.room);
+    }
+};
+
+template <class Queue>
+struct reserve_ask : item_ask<Queue, reservation<Queue>, item_waiter> {
+    static constexpr bool refundable = true;
+
+    verdict try_now() const noexcept { return this->state().try_reserve(); }
+    void give_back() const noexcept { this->state().cancel_reservation(); }
+    void prepare(item_waiter& w) const noexcept { w.what = role::reserve; }
+    reservation<Queue> take_now() const noexcept { return this->queue->adopt_place(); }
+    reservation<Queue> take(item_waiter&) const noexcept { return take_now(); }
+};
+
+template <class Queue>
+struct join_ask : item_ask<Queue, void, item_waiter> {
+    static constexpr bool refundable = true;
+
+    verdict try_now() const noexcept { return this->state().try_join(); }
+    void give_back() const noexcept {}
+    void prepare(item_waiter& w) const noexcept { w.what = role::join; }
+};
+
+// Everything about a queue but its pushes.
+template <class T, class Executor, class Threading, class Store>
+class item_queue : public io_object<Executor, Threading, item_state<T, Threading, Store>> {
+    using base = io_object<Executor, Threading, item_state<T, Threading, Store>>;
+    static_assert(std::is_nothrow_destructible_v<T> && std::move_constructible<T>,
+                  "a queue holds values that can be moved, and destroyed without throwing");
+
+public:
+    using value_type = T;
+    using typename base::executor_type;
+    using label_type = typename Store::label;
+    using receipt_type = typename Store::receipt;
+    using reservation_type = reservation<item_queue>;
+    using state_type = item_state<T, Threading, Store>;
+
+    /// The capacity of a queue that takes any number of items.
+    static constexpr std::size_t unbounded = state_type::unbounded;
+
+    // ------------------------------------------------------------------------ pop ----
+
+    /// Takes the next item.
+    ///
+    /// Completes when: an item is there and everyone who came before has had theirs.
+    /// Signature: `void(error_code, T)`; `void(error_code, std::optional<T>)` if T has no
+    /// default constructor.
+    /// Errors: `errc::closed` if the queue is closed and nothing is left; `operation_aborted`
+    /// if cancelled, or the queue was destroyed.
+    /// Executor: the handler's associated executor, by default the queue's own.
+    /// Cancellation: terminal, partial and total.
+    /// Cancel safety: cancelled before the handler runs, it takes nothing; an item that had been
+    /// granted already goes to the next waiter, or back to where it was, even if others have
+    /// filled the queue meanwhile.
+    /// Fairness: FIFO. Thread safety: as the policy says.
+    template <class Token = default_token_t<Executor>>
+    auto async_pop(Token&& token = Token())
+    {
+        return start_wait(pop_ask<item_queue>{{this}}, std::forward<Token>(token));
+    }
+
+    /// Takes up to `most` items at once, as many as are there, but at least one.
+    ///
+    /// Completes when: an item is there and everyone who came before has had theirs. Where it
+    /// has to wait, it takes what has come until its handler runs.
+    /// Signature: `void(error_code, std::vector<T>)`.
+    /// Errors: as `async_pop`, and `errc::invalid_argument` if `most` is 0.
+    /// Executor, cancellation, fairness, thread safety: as `async_pop`.
+    /// Cancel safety: as `async_pop`, for all of the items.
+    template <class Token = default_token_t<Executor>>
+    auto async_pop_n(std::size_t most, Token&& token = Token())
+    {
+        return start_wait(batch_ask<item_queue>{{this}, most}, std::forward<Token>(token));
+    }
+
+    /// Takes the next item if one is there; never waits. Thread safety: as the policy says.
+    [[nodiscard]] std::optional<T> try_pop()
+    {
+        std::optional<typename state_type::stored> item;
+        if (!this->state().pop_now(item).is_granted())
+            return std::nullopt;
+        return parcel<std::optional<T>>::open(std::move(*item));
+    }
+
+    /// Takes up to `most` items, none if there are none; never waits. If there is no memory for
+    /// the result, throws and takes nothing. Thread safety: as the policy says.
+    [[nodiscard]] std::vector<T> try_pop_n(std::size_t most)
+    {
+        std::vector<typename state_type::stored> items;
+        if (most != 0)
+            take_batch(most, items);
+        return parcel<std::vector<T>>::open(std::move(items));
+    }
+
+    // -------------------------------------------------------------------- reserve ----
+
+    /// Waits for a free place, and keeps it for a value that comes later.
+    ///
+    /// Completes when: there is room and everyone who came before has had theirs. In a queue
+    /// of capacity 0 there is room for as many as wait to pop.
+    /// Signature: `void(error_code, reservation_type)`.
+    /// Errors: `errc::closed` if the queue is closed; `errc::rejected` if there is no room and
+    /// the policy is `overflow::reject`; `operation_aborted` if cancelled, or the queue was
+    /// destroyed.
+    /// Executor: the handler's associated executor, by default the queue's own.
+    /// Cancellation: terminal, partial and total.
+    /// Cancel safety: cancelled before the handler runs, it holds nothing.
+    /// Fairness: FIFO, together with those who push. Thread safety: as the policy says.
+    template <class Token = default_token_t<Executor>>
+    auto async_reserve(Token&& token = Token())
+    {
+        return start_wait(reserve_ask<item_queue>{{this}}, std::forward<Token>(token));
+    }
+
+    /// A place if one is free now and nobody waits for it, else an empty reservation. Thread
+    /// safety: as the policy says.
+    [[nodiscard]] reservation_type try_reserve() noexcept
+    {
+        return this->state().try_reserve().is_granted() ? adopt_place() : reservation_type();
+    }
+
+    // ----------------------------------------------------------------------- join ----
+
+    /// Says that an item that was popped has been dealt with.
+    /// Errors: `errc::negative_count` if that has been said of every item that was popped; the
+    /// state is unchanged. Thread safety: as the policy says.
+    void task_done(error_code& ec) noexcept
+    {
+        ec = this->state().task_done() ? error_code() : make_error_code(errc::negative_count);
+    }
+    /// The same, throwing `system_error`.
+    void task_done()
+    {
+        error_code ec;
+        task_done(ec);
+        throw_if(ec, "queue::task_done");
+    }
+
+    /// Waits until `task_done` was called for every item that was ever pushed; those that were
+    /// dropped or discarded do not count.
+    ///
+    /// Completes when: nothing is unfinished, now or later. Who waits then completes even if
+    /// something is pushed at once.
+    /// Signature: `void(error_code)`.
+    /// Errors: `operation_aborted` if cancelled, or the queue was destroyed.
+    /// Executor: the handler's associated executor, by default the queue's own.
+    /// Cancellation: terminal, partial and total.
+    /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
+    /// Fairness: all go at once. Thread safety: as the policy says.
+    template <class Token = default_token_t<Executor>>
+    auto async_join(Token&& token = Token())
+    {
+        return start_wait(join_ask<item_queue>{{this}}, std::forward<Token>(token));
+    }
+
+    // ---------------------------------------------------------------------- close ----
+
+    /// Closes the queue: nothing more can be pushed. Pushes and reservations that wait complete
+    /// with `errc::closed`. With `closing::drain` the items that are there can still be popped,
+    /// and pops complete with `errc::closed` when there are none left, nor can any come from a
+    /// reservation, nor back from a cancelled pop. With `closing::discard` the items are
+    /// destroyed, inside this call, and count as done; those that have been popped, or are on
+    /// their way to a handler, stay unfinished. Closing twice does nothing, but a discarding
+    /// close may follow. No handler runs inside this call. Thread safety: as the policy says.
+    void close(closing how = closing::drain) noexcept
+    {
+        item_list discarded;
+        this->state().close(how, discarded);
+        this->state().free(discarded);
+    }
+
+    /// Whether `close` was called.
+    [[nodiscard]] bool is_closed() const noexcept { return this->state().is_closed(); }
+    /// The items that are there: a hint, like all of these, outdated as soon as it is returned.
+    [[nodiscard]] std::size_t size() const noexcept { return this->state().size(); }
+    [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+    /// How many items it has room for; `unbounded` if there is no limit.
+    [[nodiscard]] std::size_t capacity() const noexcept { return this->state().capacity(); }
+    /// The items pushed for which `task_done` has not been called.
+    [[nodiscard]] std::size_t unfinished() const noexcept { return this->state().unfinished(); }
+    /// How many items were dropped by the overflow policy.
+    [[nodiscard]] std::uint64_t dropped() const noexcept { return this->state().dropped(); }
+
+protected:
+    template <class... Args>
+    explicit item_queue(const Executor& executor, Args... args) : base(executor, args...)
+    {
+    }
+    ~item_queue() { this->state().discard(); }
+
+    template <class Token>
+    auto push(T&& value, label_type&& label, Token&& token)
+    {
+        return start_wait(
+            push_ask<item_queue>{{this}, std::move(label), state_type::pack(std::move(value))},
+            std::forward<Token>(token));
+    }
+
+    // The value is moved only if there is a place for it.
+    bool try_push_with(T&& value, label_type&& label, item_ticket& ticket)
+    {
+        if constexpr (moves_safely<T>)
+            return this->state().push_now(label, value, ticket).is_granted();
+        if (!this->state().claim())
+            return false;
+        reservation_type place(*this);
+        error_code ignored; // as if it had been discarded after it had come
+        ticket = place.fill(std::move(value), std::move(label), ignored);
+        return true;
+    }
+
+private:
+    template <class, class, class>
+    friend struct item_ask;
+    friend push_ask<item_queue>;
+    friend batch_ask<item_queue>;
+    friend reserve_ask<item_queue>;
+    friend reservation_type;
+
+    reservation_type adopt_place() noexcept { return reservation_type(*this); }
+    void give_back_place() noexcept { this->state().cancel_reservation(); }
+    item_ticket fill_place(T&& value, label_type&& label, error_code& ec)
+    {
+        item_ticket ticket;
+        bool filled = false;
+        if constexpr (moves_safely<T>) {
+            filled = this->state().fill_now(label, value, ticket);
+        } else if (this->state().can_fill()) {
+            auto packed = state_type::pack(std::move(value));
+            filled = this->state().fill_now(label, packed, ticket);
+        }
+        ec = filled ? error_code() : make_error_code(errc::closed);
+        return ticket;
+    }
+
+    static receipt_type receipt_for(const item_ticket& ticket) noexcept
+    {
+        if constexpr (!std::is_void_v<receipt_type>)
+            return receipt_type(ticket);
+    }
+
+    verdict take_batch(std::size_t most, std::vector<typename state_type::stored>& out)
+    {
+        if (most == 0)
+            return verdict::refused(errc::invalid_argument);
+        item_list items;
+        const verdict now = this->state().take_batch(most, items);
+        if (!now.is_granted())
+            return now;
+        const std::size_t n = items.size();
+        try {
+            out.reserve(n);
+        } catch (...) {
+            this->state().give_back_batch(items);
+            this->state().free(items);
+            throw;
+        }
+        this->state().keep_batch(n);
+        this->state().unpack(items, [&](auto&& v) { out.push_back(std::move(v)); });
+        return now;
+    }
+};
+
+} // namespace turnstile::detail

@@ -1,0 +1,327 @@
+#pragma once
+
+#include <turnstile/channel/detail/item_gate.hpp>
+#include <turnstile/core/detail/outcome.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace turnstile::detail {
+
+// Nodes that are not in use. Taken under the lock; where Cell is atomic, put without it.
+template <class Cell>
+class spare_nodes {
+public:
+    void put(item_node& n) noexcept
+    {
+        n.next_spare = first_.load(std::memory_order_relaxed);
+        while (!first_.compare_exchange_weak(n.next_spare, &n, std::memory_order_release,
+                                             std::memory_order_relaxed)) {
+        }
+    }
+    // Only one at a time takes, so that what it sees first stays first, or something is put
+    // before it.
+    item_node* take() noexcept
+    {
+        item_node* n = first_.load(std::memory_order_acquire);
+        while (n && !first_.compare_exchange_weak(n, n->next_spare, std::memory_order_acquire,
+                                                  std::memory_order_acquire)) {
+        }
+        if (n)
+            n->pusher = nullptr;
+        return n;
+    }
+
+private:
+    Cell first_{nullptr};
+};
+
+// The item that a push has made, should it still be there.
+struct item_ticket {
+    item_node* node = nullptr;
+    std::uint64_t turn = 0;
+};
+
+// The items themselves, and the memory they are in. No value is destroyed under the lock.
+template <class T, class Threading, class Store>
+class item_state final : public item_gate<Threading, Store> {
+    using gate = item_gate<Threading, Store>;
+
+public:
+    using stored = typename parcel<T>::type;
+    using label = typename Store::label;
+    using receipt = typename Store::receipt;
+
+    template <class Executor, class... Args>
+    explicit item_state(const Executor& executor, Args... args) : gate(executor, args...)
+    {
+    }
+    ~item_state() override
+    {
+        discard();
+        while (item_node* n = spare_.take())
+            delete static_cast<node*>(n);
+    }
+
+    static stored pack(T&& value)
+    {
+        if constexpr (moves_safely<T>)
+            return std::move(value);
+        else
+            return std::make_unique<T>(std::move(value));
+    }
+
+    // --- Without waiting. A value that was not pushed has not been moved from.
+
+    template <class Ticket>
+    verdict push_now(label& l, stored& value, Ticket& ticket)
+    {
+        auto* n = this->guarded([&]() -> node* {
+            if (!this->may_enter_quietly()) [[unlikely]]
+                return nullptr;
+            auto* spare = static_cast<node*>(spare_.take());
+            if (!spare) [[unlikely]]
+                return nullptr;
+            spare->fill(l, value);
+            this->enter_quietly(*spare);
+            ticket = item_ticket{spare, spare->turn};
+            return spare;
+        });
+        if (n) [[likely]]
+            return verdict::granted();
+        item_ticket slow;
+        const verdict now = push_slowly(l, value, slow);
+        ticket = slow;
+        return now;
+    }
+
+    // Fills a reservation; false after a discarding close.
+    bool fill_now(label& l, stored& value, item_ticket& ticket)
+    {
+        node* n = acquire();
+        item_list dropped;
+        const bool filled = this->update([&](ready_list& ready) {
+            if (!this->accepts_fill())
+                return false;
+            n->fill(l, value);
+            this->fill(*n, ready, dropped);
+            ticket = {n, n->turn};
+            return true;
+        });
+        if (!filled)
+            recycle(n);
+        free(dropped);
+        return filled;
+    }
+
+    verdict pop_now(std::optional<stored>& out) noexcept
+    {
+        bool surplus = false;
+        node* n = this->guarded([&]() -> node* {
+            if (!this->may_take_quietly()) [[unlikely]]
+                return nullptr;
+            auto* next = static_cast<node*>(this->take_quietly());
+            surplus = empty_locked(*next, out);
+            return next;
+        });
+        if (!n) [[unlikely]] {
+            const verdict now = this->update([&](ready_list& ready) {
+                n = static_cast<node*>(this->take(ready));
+                this->look_for_quiet();
+                if (!n)
+                    return this->explain_empty();
+                surplus = empty_locked(*n, out);
+                return verdict::granted();
+            });
+            if (!n)
+                return now;
+        }
+        empty(*n, out, surplus);
+        return verdict::granted();
+    }
+
+    // Where the store has priorities; the old one is destroyed by the caller.
+    bool change(const item_ticket& ticket, label& priority) noexcept
+    {
+        return this->guarded(
+            [&] { return this->store().change(*ticket.node, ticket.turn, priority); });
+    }
+
+    // --- With a waiter.
+
+    item_node* make(label& l, stored& value)
+    {
+        node* n = acquire();
+        n->fill(l, value);
+        return n;
+    }
+
+    // Moves the values out, to where there is room for them.
+    template <class Out>
+    void unpack(item_list& items, Out out) noexcept
+    {
+        for (item_node& n : items)
+            out(std::move(static_cast<node&>(n).value));
+        free(items);
+    }
+
+    // Destroys what is in the list, and keeps the memory, or some of it.
+    void free(item_list& items) noexcept
+    {
+        if (items.empty())
+            return;
+        for (item_node& n : items)
+            static_cast<node&>(n).clear();
+        item_list surplus;
+        this->guarded([&] {
+            while (!items.empty()) {
+                item_node* n = take_front(items);
+                if (is_surplus())
+                    surplus.push_back(*n);
+                else
+                    spare_.put(*n);
+            }
+        });
+        surplus.clear_and_dispose([](item_node* n) { delete static_cast<node*>(n); });
+    }
+
+    // Destroys all items that are there.
+    void discard() noexcept
+    {
+        item_list items;
+        this->take_items(items);
+        free(items);
+    }
+
+private:
+    struct node : Store::node {
+        node() noexcept {}
+        ~node() {} // clear() has been called
+
+        void fill(label& l, stored& v) noexcept
+        {
+            this->name(std::move(l));
+            std::construct_at(&value, std::move(v));
+        }
+        void clear() noexcept
+        {
+            std::destroy_at(&value);
+            this->forget();
+        }
+
+        union {
+            stored value;
+        };
+    };
+
+    // Where destroying does nothing, memory is kept within the same section.
+    static constexpr bool trivial =
+        std::is_trivially_destructible_v<stored> && std::is_trivially_destructible_v<label>;
+    using cell = std::conditional_t<trivial, plain_cell<item_node*>,
+                                    typename Threading::template cell<item_node*>>;
+    static constexpr std::size_t kept = 256;
+
+    // Under the lock: whether a node that is no longer needed is to be freed, since there are
+    // many more than items.
+    bool is_surplus() noexcept
+    {
+        if (Store::keeps_nodes || nodes_ <= kept || nodes_ / 4 <= this->size_)
+            return false;
+        --nodes_;
+        return true;
+    }
+
+    // Takes the value out of a node, and keeps the node unless it is surplus: the part of it
+    // that is done under the lock, and says so, and the part that is not.
+    bool empty_locked(node& n, std::optional<stored>& out) noexcept
+    {
+        const bool surplus = is_surplus();
+        if constexpr (trivial) {
+            out.emplace(std::move(n.value));
+            if (!surplus)
+                spare_.put(n);
+        }
+        return surplus;
+    }
+    void empty(node& n, std::optional<stored>& out, bool surplus) noexcept
+    {
+        if constexpr (!trivial) {
+            out.emplace(std::move(n.value));
+            n.clear();
+            if (!surplus)
+                spare_.put(n);
+        }
+        if (surplus) [[unlikely]]
+            delete &n;
+    }
+
+    node* acquire()
+    {
+        auto* n = static_cast<node*>(this->guarded([&] {
+            item_node* spare = spare_.take();
+            nodes_ += spare ? 0 : 1;
+            return spare;
+        }));
+        if (n)
+            return n;
+        try {
+            return new node;
+        } catch (...) {
+            this->guarded([&] { --nodes_; });
+            throw;
+        }
+    }
+    // Of a node without a value.
+    void recycle(node* n) noexcept
+    {
+        if (n)
+            this->guarded([&] { spare_.put(*n); });
+    }
+
+    verdict push_slowly(label& l, stored& value, item_ticket& ticket)
+    {
+        item_list dropped;
+        node* n = nullptr;
+        bool starved = false;
+        const auto attempt = [&](ready_list& ready) {
+            const bool enters = this->may_enter();
+            const verdict full = enters ? verdict::granted() : this->refuse_entry();
+            if (!full.is_granted())
+                return full;
+            starved = !n && !(n = static_cast<node*>(spare_.take()));
+            if (starved)
+                return verdict::wait();
+            n->fill(l, value);
+            ticket = {n, 0};
+            if (!enters && this->drops_newest()) {
+                this->count_drop();
+                dropped.push_back(*n);
+            } else {
+                this->enter(*n, ready);
+                ticket.turn = n->turn;
+                if (!enters)
+                    this->drop_one(dropped);
+            }
+            n = nullptr;
+            this->look_for_quiet();
+            return full;
+        };
+        verdict now = this->update(attempt);
+        if (starved) {
+            n = acquire();
+            now = this->update(attempt);
+        }
+        recycle(n);
+        free(dropped);
+        return now;
+    }
+
+    spare_nodes<cell> spare_;
+    std::size_t nodes_ = 0; // in use or not; guarded by the lock
+};
+
+} // namespace turnstile::detail

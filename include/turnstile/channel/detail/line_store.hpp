@@ -1,0 +1,55 @@
+#pragma once
+
+#include <turnstile/channel/detail/item_node.hpp>
+#include <turnstile/channel/policy.hpp>
+
+namespace turnstile::detail {
+
+// The items of a queue, in the order they came; served from either end.
+//
+// A store has a node type, a `label` that is pushed with each value, and the functions below,
+// all called under the lock. Nodes in it are in the order of their turns, also those that
+// come back.
+class line_store {
+public:
+    struct label {};
+    using receipt = void; // what a push gives
+    struct node : item_node {
+        void name(label&&) noexcept {}
+        void forget() noexcept {}
+    };
+    // Whether nodes must stay where they are for as long as the queue lives.
+    static constexpr bool keeps_nodes = false;
+
+    explicit line_store(order o) noexcept : newest_first_(o == order::lifo) {}
+
+    bool empty() const noexcept { return items_.empty(); }
+    void insert(item_node& n) noexcept { items_.push_back(n); }
+    void erase(item_node& n) noexcept { items_.erase(item_list::s_iterator_to(n)); }
+
+    // The next to be served; the one to be dropped when there are too many.
+    item_node& next() noexcept { return newest_first_ ? items_.back() : items_.front(); }
+    item_node& surplus() noexcept { return items_.front(); }
+
+    // What was popped comes back, to where it was: it is close to the end it was taken from.
+    void restore(item_node& n) noexcept
+    {
+        auto place = newest_first_ ? items_.end() : items_.begin();
+        if (newest_first_) {
+            while (place != items_.begin() && std::prev(place)->turn > n.turn)
+                --place;
+        } else {
+            while (place != items_.end() && place->turn < n.turn)
+                ++place;
+        }
+        items_.insert(place, n);
+    }
+
+    void take_all(item_list& out) noexcept { out.splice(out.end(), items_); }
+
+private:
+    bool newest_first_;
+    item_list items_;
+};
+
+} // namespace turnstile::detail

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <turnstile/channel/detail/item_node.hpp>
+
+#include <boost/intrusive/set.hpp>
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace turnstile::detail {
+
+struct item_ticket;
+
+// The items of a priority_queue: a balanced tree of the nodes, by priority and, among equals,
+// by turn. What it offers is described in line_store.hpp.
+template <class Priority, class Compare, class Handle>
+class priority_store {
+    static_assert(std::is_nothrow_move_constructible_v<Priority> &&
+                      std::is_nothrow_move_assignable_v<Priority> &&
+                      std::is_nothrow_destructible_v<Priority>,
+                  "a priority is moved under the lock, where nothing may throw");
+    using tree_hook =
+        boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>;
+
+public:
+    using label = Priority;
+    using receipt = Handle;
+
+    struct node : item_node, tree_hook {
+        node() noexcept {}
+        ~node() {} // forget() has been called
+        void name(label&& l) noexcept { std::construct_at(&priority, std::move(l)); }
+        void forget() noexcept { std::destroy_at(&priority); }
+
+        const priority_store* home = nullptr; // while it is in the store
+        union {
+            Priority priority;
+        };
+    };
+    // A handle may look at the node of an item that is gone.
+    static constexpr bool keeps_nodes = true;
+
+    explicit priority_store(Compare compare) : items_(before(std::move(compare))) {}
+
+    bool empty() const noexcept { return items_.empty(); }
+    void insert(item_node& any) noexcept
+    {
+        auto& n = static_cast<node&>(any);
+        n.home = this;
+        items_.insert(n);
+    }
+    void erase(item_node& any) noexcept
+    {
+        auto& n = static_cast<node&>(any);
+        n.home = nullptr;
+        items_.erase(tree::s_iterator_to(n));
+    }
+    item_node& next() noexcept { return *items_.begin(); }
+    item_node& surplus() noexcept { return *items_.rbegin(); }
+    void restore(item_node& n) noexcept { insert(n); }
+    void take_all(item_list& out) noexcept
+    {
+        items_.clear_and_dispose([&](node* n) {
+            n->home = nullptr;
+            out.push_back(*n);
+        });
+    }
+
+    // Gives an item another priority, if it is still here; `priority` has the old one then.
+    bool change(item_node& any, std::uint64_t turn, Priority& priority) noexcept
+    {
+        auto& n = static_cast<node&>(any);
+        if (n.home != this || n.turn != turn)
+            return false;
+        erase(n);
+        std::swap(n.priority, priority);
+        insert(n);
+        return true;
+    }
+
+private:
+    struct before {
+        explicit before(Compare c) : compare(std::move(c)) {}
+        bool operator()(const node& a, const node& b) const
+        {
+            if (compare(a.priority, b.priority))
+                return true;
+            return a.turn < b.turn && !compare(b.priority, a.priority);
+        }
+        [[no_unique_address]] Compare compare;
+    };
+    using tree = boost::intrusive::multiset<node, boost::intrusive::base_hook<tree_hook>,
+                                            boost::intrusive::compare<before>,
+                                            boost::intrusive::constant_time_size<false>>;
+
+    tree items_;
+};
+
+} // namespace turnstile::detail

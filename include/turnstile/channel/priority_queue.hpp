@@ -1,0 +1,135 @@
+// A queue that serves the lowest priority first, and among equals the oldest.
+#pragma once
+
+#include <turnstile/channel/detail/item_gate_impl.hpp>
+#include <turnstile/channel/detail/item_queue.hpp>
+#include <turnstile/channel/detail/priority_store.hpp>
+#include <turnstile/core/threading.hpp>
+
+#include <functional>
+
+namespace turnstile {
+
+/// Names an item of a `priority_queue`, whether it is still there or not. Small, copyable. Not
+/// to be used with another queue than its own.
+class item_handle {
+public:
+    /// Names nothing.
+    item_handle() noexcept = default;
+    explicit item_handle(const detail::item_ticket& ticket) noexcept : ticket_(ticket) {}
+
+    /// Whether it names an item.
+    explicit operator bool() const noexcept { return ticket_.node != nullptr; }
+
+private:
+    template <class, class, class, class, class>
+    friend class basic_priority_queue;
+    detail::item_ticket ticket_;
+};
+
+/// A queue of values with priorities: the lowest, by Compare, is popped first, and of several
+/// equal ones the one that was pushed first. Pushing, popping and changing a priority take time
+/// O(log n). Memory is kept for reuse until the queue is destroyed.
+///
+/// Everything but the pushes is as with `queue`. Compare is called under the internal lock: it
+/// must not throw, nor use the queue. Priority can be moved and swapped without throwing.
+///
+/// Fairness: strict FIFO among those who push, and among those who pop.
+/// Destruction: every waiter completes with `operation_aborted`; items are destroyed.
+template <class T, class Priority = int, class Compare = std::less<Priority>,
+          class Executor = asio::any_io_executor, class Threading = thread_safe>
+class basic_priority_queue
+    : public detail::item_queue<T, Executor, Threading,
+                                detail::priority_store<Priority, Compare, item_handle>> {
+    using base = detail::item_queue<T, Executor, Threading,
+                                    detail::priority_store<Priority, Compare, item_handle>>;
+
+public:
+    template <class Other>
+    struct rebind_executor {
+        using other = basic_priority_queue<T, Priority, Compare, Other, Threading>;
+    };
+
+    /// A queue with room for `capacity` items: 0 makes it a rendezvous. Throws
+    /// `errc::invalid_argument` for `overflow::drop_oldest`.
+    explicit basic_priority_queue(const Executor& executor, std::size_t capacity = base::unbounded,
+                                  overflow on_full = overflow::wait, Compare compare = Compare())
+        : base(executor, capacity, checked(on_full), std::move(compare))
+    {
+    }
+
+    /// The same, with the context's executor.
+    template <detail::execution_context Context>
+    explicit basic_priority_queue(Context& context, std::size_t capacity = base::unbounded,
+                                  overflow on_full = overflow::wait, Compare compare = Compare())
+        : basic_priority_queue(context.get_executor(), capacity, on_full, std::move(compare))
+    {
+    }
+
+    /// Puts a value into the queue, waiting for room if that is the policy.
+    ///
+    /// Completes when: the value has entered, after everyone who came before, whatever their
+    /// priorities; at once if there is room, or the policy is not to wait.
+    /// Signature: `void(error_code, item_handle)`.
+    /// Errors: `errc::closed` if the queue is closed, now or while it waits; `errc::rejected` if
+    /// there is no room and the policy is `overflow::reject`; `operation_aborted` if cancelled,
+    /// or the queue was destroyed. Then the value is not in the queue, and has been destroyed; to
+    /// keep it until it is certain to enter, use `async_reserve`.
+    /// Executor: the handler's associated executor, by default the queue's own.
+    /// Cancellation: terminal, partial and total.
+    /// Cancel safety: cancelled before the handler runs, the value is taken out of the queue
+    /// again, and what it displaced is put back. Only if somebody has popped it already is it too
+    /// late: then the push succeeds.
+    /// Fairness: FIFO. Thread safety: as the policy says.
+    template <class Token = default_token_t<Executor>>
+    auto async_push(T value, Priority priority, Token&& token = Token())
+    {
+        return this->push(std::move(value), std::move(priority), std::forward<Token>(token));
+    }
+
+    /// Puts a value into the queue if it has room, is not closed, and nobody waits to push; never
+    /// waits. If the handle is empty, the value has not been moved from. Thread safety: as the
+    /// policy says.
+    [[nodiscard]] item_handle try_push(T&& value, Priority priority)
+    {
+        detail::item_ticket ticket;
+        this->try_push_with(std::move(value), std::move(priority), ticket);
+        return item_handle(ticket);
+    }
+    /// The same with a copy.
+    [[nodiscard]] item_handle try_push(const T& value,
+                                       Priority priority) requires std::copy_constructible<T>
+    {
+        return try_push(T(value), std::move(priority));
+    }
+
+    /// Gives an item another priority. Among its new equals it has the place that it would have
+    /// had with that priority from the start. False, and no change, if the item has left the
+    /// queue, or is on its way to whoever popped it. Thread safety: as the policy says.
+    [[nodiscard]] bool change_priority(const item_handle& item, Priority priority) noexcept
+    {
+        return item && this->state().change(item.ticket_, priority);
+    }
+
+private:
+    static overflow checked(overflow on_full)
+    {
+        if (on_full == overflow::drop_oldest)
+            detail::throw_if(errc::invalid_argument, "priority_queue");
+        return on_full;
+    }
+};
+
+/// The usual priority queue: any thread, any executor.
+template <class T, class Priority = int, class Compare = std::less<Priority>>
+using priority_queue = basic_priority_queue<T, Priority, Compare>;
+
+namespace local {
+
+/// A priority queue for one strand: no atomics, no locks.
+template <class T, class Priority = int, class Compare = std::less<Priority>>
+using priority_queue =
+    basic_priority_queue<T, Priority, Compare, asio::any_io_executor, strand_confined>;
+
+} // namespace local
+} // namespace turnstile

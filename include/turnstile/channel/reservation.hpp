@@ -1,0 +1,95 @@
+// A place in a queue, taken before there is something to put there.
+#pragma once
+
+#include <turnstile/core/error.hpp>
+
+#include <type_traits>
+#include <utility>
+
+namespace turnstile {
+
+/// A free place in a `Queue`, to be filled without waiting, or given back when it goes out of
+/// scope. Movable, not copyable. It must not outlive its queue. Not itself thread safe.
+template <class Queue>
+class [[nodiscard]] reservation {
+public:
+    using value_type = typename Queue::value_type;
+    using label_type = typename Queue::label_type;
+    using receipt_type = typename Queue::receipt_type;
+
+    /// Holds nothing.
+    reservation() noexcept = default;
+
+    reservation(reservation&& other) noexcept : queue_(std::exchange(other.queue_, nullptr)) {}
+    /// Gives back what it holds, then takes over what `other` holds.
+    reservation& operator=(reservation&& other) noexcept
+    {
+        reservation(std::move(other)).swap(*this);
+        return *this;
+    }
+    ~reservation() { release(); }
+
+    void swap(reservation& other) noexcept { std::swap(queue_, other.queue_); }
+
+    /// Whether it holds a place.
+    explicit operator bool() const noexcept { return queue_ != nullptr; }
+
+    /// Puts the value there, without waiting, and holds nothing afterwards. Works after `close`,
+    /// too: those who pop wait for it.
+    /// Errors: `errc::invalid_argument` if it holds nothing; `errc::closed` after
+    /// `close(closing::discard)`. Then the value has not been moved from, and a place that was
+    /// held is held still. May throw what moving the value throws, or `std::bad_alloc`.
+    receipt_type push(value_type&& value, error_code& ec) requires std::is_empty_v<label_type>
+    {
+        return Queue::receipt_for(fill(std::move(value), label_type(), ec));
+    }
+    /// The same, throwing `system_error`.
+    receipt_type push(value_type value) requires std::is_empty_v<label_type>
+    {
+        return Queue::receipt_for(fill(std::move(value), label_type()));
+    }
+
+    /// The same for a `priority_queue`: with a priority, for a handle.
+    receipt_type push(value_type&& value, label_type priority,
+                      error_code& ec) requires(!std::is_empty_v<label_type>)
+    {
+        return Queue::receipt_for(fill(std::move(value), std::move(priority), ec));
+    }
+    receipt_type push(value_type value, label_type priority) requires(!std::is_empty_v<label_type>)
+    {
+        return Queue::receipt_for(fill(std::move(value), std::move(priority)));
+    }
+
+    /// Gives the place back now; does nothing if there is none.
+    void release() noexcept
+    {
+        if (queue_)
+            std::exchange(queue_, nullptr)->give_back_place();
+    }
+
+private:
+    friend Queue;
+    explicit reservation(Queue& queue) noexcept : queue_(&queue) {}
+
+    auto fill(value_type&& value, label_type&& label, error_code& ec)
+    {
+        ec = queue_ ? error_code() : make_error_code(errc::invalid_argument);
+        decltype(queue_->fill_place(std::move(value), std::move(label), ec)) ticket;
+        if (!ec)
+            ticket = queue_->fill_place(std::move(value), std::move(label), ec);
+        if (!ec)
+            queue_ = nullptr;
+        return ticket;
+    }
+    auto fill(value_type&& value, label_type&& label)
+    {
+        error_code ec;
+        auto ticket = fill(std::move(value), std::move(label), ec);
+        detail::throw_if(ec, "reservation::push");
+        return ticket;
+    }
+
+    Queue* queue_ = nullptr;
+};
+
+} // namespace turnstile

@@ -1,0 +1,9 @@
+#include <turnstile/channel/detail/item_gate_impl.hpp>
+#include <turnstile/channel/detail/line_store.hpp>
+
+namespace turnstile::detail {
+
+template class item_gate<thread_safe, line_store>;
+template class item_gate<strand_confined, line_store>;
+
+} // namespace turnstile::detail

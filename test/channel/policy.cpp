@@ -1,0 +1,180 @@
+#include "channel/operation.hpp"
+#include "kit/policies.hpp"
+#include "kit/run.hpp"
+
+#include <turnstile/channel/policy.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+namespace {
+
+using namespace channels;
+
+BOOST_AUTO_TEST_SUITE(policy)
+
+BOOST_AUTO_TEST_CASE(the_oldest_is_first_or_the_newest)
+{
+    asio::io_context io;
+    turnstile::queue<int> fifo(io);
+    turnstile::queue<int> lifo(io, turnstile::queue<int>::unbounded, overflow::wait, order::lifo);
+    fill(fifo, {1, 2, 3});
+    fill(lifo, {1, 2, 3});
+    BOOST_TEST(fifo.size() == 3U);
+    BOOST_TEST((drain(fifo) == numbers{1, 2, 3}));
+    BOOST_TEST((drain(lifo) == numbers{3, 2, 1}));
+    BOOST_TEST(fifo.empty());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(closing_lets_pops_drain_and_fails_pushes, Threading, kit::policies)
+{
+    kit::drained_context io;
+    queue_of<Threading> q(io, 2);
+    fill(q, {1, 2});
+    operation push;
+    operation place;
+    q.async_push(3, push.ended());
+    q.async_reserve([&](error_code ec, auto) { place.error = ec; });
+    q.close();
+    BOOST_TEST(q.is_closed());
+    BOOST_TEST(!q.try_push(4));
+    operation late;
+    q.async_push(5, late.ended());
+    std::vector<operation> pops(3);
+    for (auto& op : pops)
+        q.async_pop(op.popped());
+    kit::run(io);
+    BOOST_TEST(push.failed_with(errc::closed));
+    BOOST_TEST((place.error == errc::closed));
+    BOOST_TEST(late.failed_with(errc::closed));
+    BOOST_TEST((pops[0].values == numbers{1}));
+    BOOST_TEST((pops[1].values == numbers{2}));
+    BOOST_TEST(pops[2].failed_with(errc::closed));
+    BOOST_TEST(!q.try_reserve());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_discarding_close_leaves_only_what_is_being_worked_on, Threading,
+                              kit::policies)
+{
+    kit::drained_context io;
+    queue_of<Threading> q(io);
+    operation join;
+    operation on_its_way;
+    fill(q, {1, 2, 3});
+    BOOST_TEST(*q.try_pop() == 1);
+    q.async_join(join.ended());
+    q.close(closing::discard);
+    BOOST_TEST(q.size() == 0U);
+    BOOST_TEST(q.unfinished() == 1U);
+    kit::poll_leaves_work(io);
+    BOOST_TEST(!join.done);
+    q.task_done();
+    kit::run(io);
+    BOOST_TEST(join.succeeded());
+    operation pop;
+    q.async_pop(pop.popped());
+    kit::run(io);
+    BOOST_TEST(pop.failed_with(errc::closed));
+}
+
+BOOST_AUTO_TEST_CASE(what_comes_back_to_a_discarded_queue_is_discarded)
+{
+    kit::drained_context io;
+    turnstile::queue<int> q(io);
+    operation pop;
+    operation join;
+    q.async_pop(pop.popped());
+    fill(q, {1});
+    q.async_join(join.ended());
+    q.close(closing::discard);
+    BOOST_TEST(q.unfinished() == 1U);
+    pop.cancel();
+    kit::run(io);
+    BOOST_TEST(pop.aborted());
+    BOOST_TEST(q.size() == 0U);
+    BOOST_TEST(join.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE(a_reservation_outlasts_close_but_not_a_discarding_one)
+{
+    kit::drained_context io;
+    turnstile::queue<int> q(io, 2);
+    auto first = q.try_reserve();
+    auto second = q.try_reserve();
+    operation pops[2];
+    for (auto& op : pops)
+        q.async_pop(op.popped());
+    q.close();
+    kit::poll_leaves_work(io);
+    BOOST_TEST(!pops[0].done);
+    first.push(1);
+    kit::poll_leaves_work(io);
+    BOOST_TEST((pops[0].values == numbers{1}));
+    BOOST_TEST(!pops[1].done);
+    q.close(closing::discard);
+    error_code ec;
+    second.push(2, ec);
+    BOOST_TEST((ec == errc::closed));
+    BOOST_TEST(static_cast<bool>(second));
+    second.release();
+    kit::run(io);
+    BOOST_TEST(pops[1].failed_with(errc::closed));
+}
+
+BOOST_AUTO_TEST_CASE(a_full_queue_drops_or_rejects_if_told_so)
+{
+    kit::drained_context io;
+    const auto after_three = [&](overflow policy, std::size_t capacity) {
+        operation place;
+        std::vector<operation> pushes(3);
+        turnstile::queue<int> q(io, capacity, policy);
+        int value = 1;
+        for (auto& op : pushes)
+            q.async_push(value++, op.ended());
+        kit::run(io);
+        for (auto& op : pushes)
+            BOOST_TEST((op.succeeded() || op.failed_with(errc::rejected)));
+        const std::size_t taken = policy == overflow::reject ? capacity : 3;
+        BOOST_TEST(q.dropped() == taken - q.size());
+        BOOST_TEST(q.unfinished() == q.size());
+        BOOST_TEST(q.try_push(4) == (policy != overflow::reject));
+        const numbers left = drain(q);
+        fill(q, left);
+        q.async_reserve([&](error_code ec, auto) { place.error = ec; });
+        q.close();
+        kit::run(io);
+        BOOST_TEST((place.error == errc::rejected) == (policy == overflow::reject));
+        return left;
+    };
+    BOOST_TEST((after_three(overflow::drop_oldest, 2) == numbers{3, 4}));
+    BOOST_TEST((after_three(overflow::drop_newest, 2) == numbers{1, 2}));
+    BOOST_TEST((after_three(overflow::reject, 2) == numbers{1, 2}));
+    BOOST_TEST((after_three(overflow::drop_oldest, 0) == numbers{}));
+    BOOST_TEST((after_three(overflow::drop_newest, 0) == numbers{}));
+    BOOST_CHECK_THROW(turnstile::queue<int>(io, 1, overflow::drop_worst), system_error);
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_push_puts_back_what_it_has_displaced)
+{
+    kit::drained_context io;
+    for (const auto policy : {overflow::drop_oldest, overflow::drop_newest}) {
+        for (const std::size_t capacity : {0U, 2U}) {
+            turnstile::queue<int> q(io, capacity, policy);
+            const numbers before = capacity == 0 ? numbers{} : numbers{1, 2};
+            fill(q, before);
+            operation push;
+            q.async_push(3, push.ended());
+            BOOST_TEST(q.dropped() == 1U);
+            push.cancel();
+            kit::run(io);
+            BOOST_TEST(push.aborted());
+            BOOST_TEST(q.dropped() == 0U);
+            BOOST_TEST(q.unfinished() == capacity);
+            BOOST_TEST((drain(q) == before));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

@@ -1,0 +1,261 @@
+#include "channel/operation.hpp"
+#include "kit/policies.hpp"
+#include "kit/run.hpp"
+
+#include <turnstile/channel/queue.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+namespace {
+
+using namespace channels;
+
+BOOST_AUTO_TEST_SUITE(queue)
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_waits_for_room_and_enters_in_its_turn, Threading,
+                              kit::policies)
+{
+    kit::drained_context io;
+    queue_of<Threading> q(io, 2);
+    fill(q, {1, 2});
+    BOOST_TEST(!q.try_push(9));
+    operation third;
+    operation fourth;
+    q.async_push(3, third.ended());
+    q.async_push(4, fourth.ended());
+    kit::poll_leaves_work(io);
+    BOOST_TEST(!third.done);
+    BOOST_TEST(*q.try_pop() == 1);
+    BOOST_TEST(!q.try_push(9), "overtook those who wait");
+    kit::poll_leaves_work(io);
+    BOOST_TEST(third.succeeded());
+    BOOST_TEST(!fourth.done);
+    BOOST_TEST((drain(q) == numbers{2, 3, 4}));
+    kit::run(io);
+    BOOST_TEST(fourth.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(without_capacity_items_change_hands_directly, Threading,
+                              kit::policies)
+{
+    kit::drained_context io;
+    queue_of<Threading> q(io, 0);
+    BOOST_TEST(q.capacity() == 0U);
+    BOOST_TEST(!q.try_push(9), "nobody is there to take it");
+    operation push;
+    operation pop;
+    q.async_push(1, push.ended());
+    kit::poll_leaves_work(io);
+    BOOST_TEST(!push.done);
+    BOOST_TEST(q.size() == 0U);
+    BOOST_TEST(*q.try_pop() == 1);
+    kit::run(io);
+    BOOST_TEST(push.succeeded());
+
+    q.async_pop(pop.popped());
+    BOOST_TEST(q.try_push(2), "somebody waits for it");
+    BOOST_TEST(!q.try_push(3));
+    kit::run(io);
+    BOOST_TEST((pop.values == numbers{2}));
+
+    std::vector<operation> pushes(3);
+    int value = 10;
+    for (auto& op : pushes)
+        q.async_push(value++, op.ended());
+    operation batch;
+    q.async_pop_n(5, batch.popped_some());
+    kit::run(io);
+    BOOST_TEST((batch.values == numbers{10, 11, 12}));
+    for (auto& op : pushes)
+        BOOST_TEST(op.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE(an_item_on_its_way_to_a_cancelled_pop_goes_back_to_its_place)
+{
+    // Several in flight, cancelled in either order, while others fill the queue.
+    for (const bool first_first : {true, false}) {
+        for (const auto o : {order::fifo, order::lifo}) {
+            kit::drained_context io;
+            turnstile::queue<int> q(io, 2, overflow::wait, o);
+            std::vector<operation> pops(3);
+            for (auto& op : pops)
+                q.async_pop(op.popped());
+            fill(q, {1, 2, 3}); // granted, in this order
+            fill(q, {4, 5});    // and full again
+            pops[first_first ? 0 : 1].cancel();
+            pops[first_first ? 1 : 0].cancel();
+            BOOST_TEST(q.size() == 4U);
+            BOOST_TEST(!q.try_push(6));
+            kit::run(io);
+            BOOST_TEST(pops[0].aborted());
+            BOOST_TEST(pops[1].aborted());
+            // It has waited for 3, but takes what is first when its handler runs.
+            BOOST_TEST((pops[2].values == (o == order::fifo ? numbers{1} : numbers{5})));
+            BOOST_TEST(
+                (drain(q) == (o == order::fifo ? numbers{2, 3, 4, 5} : numbers{4, 3, 2, 1})));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_item_on_its_way_to_a_cancelled_pop_goes_to_the_next)
+{
+    kit::drained_context io;
+    turnstile::queue<int> q(io, 2);
+    std::vector<operation> pops(3);
+    for (auto& op : pops)
+        q.async_pop(op.popped());
+    fill(q, {1, 2});
+    pops[0].cancel();
+    kit::run(io);
+    BOOST_TEST(pops[0].aborted());
+    BOOST_TEST((pops[1].values == numbers{2}));
+    BOOST_TEST((pops[2].values == numbers{1}));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_push_leaves_nothing_behind, Threading, kit::policies)
+{
+    kit::drained_context io;
+    queue_of<Threading> q(io, 1);
+    fill(q, {1});
+    std::vector<operation> pushes(3);
+    for (int i = 0; i != 3; ++i)
+        q.async_push(2 + i, pushes[static_cast<std::size_t>(i)].ended());
+    pushes[1].cancel(); // while it waits
+    BOOST_TEST(*q.try_pop() == 1);
+    BOOST_TEST(q.size() == 1U);
+    pushes[0].cancel(); // it has entered, but does not know yet
+    BOOST_TEST(q.unfinished() == 2U);
+    kit::run(io);
+    BOOST_TEST(pushes[0].aborted());
+    BOOST_TEST(pushes[1].aborted());
+    BOOST_TEST(pushes[2].succeeded());
+    BOOST_TEST((drain(q) == numbers{4}));
+
+    operation ready;
+    q.async_push(5, ready.ended());
+    ready.cancel();
+    kit::run(io);
+    BOOST_TEST(ready.aborted());
+    BOOST_TEST(q.empty());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_whose_item_was_popped_has_succeeded, Threading, kit::policies)
+{
+    kit::drained_context io;
+    queue_of<Threading> q(io, 1);
+    operation push;
+    q.async_push(1, push.ended());
+    BOOST_TEST(*q.try_pop() == 1);
+    push.cancel();
+    push.cancel();
+    kit::run(io);
+    BOOST_TEST(push.succeeded());
+
+    // Also if it then came back.
+    operation pop;
+    operation second;
+    q.async_pop(pop.popped());
+    q.async_push(2, second.ended());
+    pop.cancel();
+    kit::run(io);
+    BOOST_TEST(second.succeeded());
+    BOOST_TEST((drain(q) == numbers{2}));
+}
+
+BOOST_AUTO_TEST_CASE(closing_fails_those_who_wait_to_pop)
+{
+    kit::drained_context io;
+    turnstile::queue<int> q(io);
+    operation pop;
+    operation batch;
+    q.async_pop(pop.popped());
+    q.async_pop_n(3, batch.popped_some());
+    q.close();
+    kit::run(io);
+    BOOST_TEST(pop.failed_with(errc::closed));
+    BOOST_TEST(batch.failed_with(errc::closed));
+}
+
+BOOST_AUTO_TEST_CASE(an_item_that_may_come_back_keeps_a_closed_queue_from_being_empty)
+{
+    for (const bool comes_back : {true, false}) {
+        kit::drained_context io;
+        turnstile::queue<int> q(io);
+        operation first;
+        operation second;
+        q.async_pop(first.popped());
+        q.async_pop(second.popped());
+        fill(q, {1});
+        q.close();
+        if (comes_back)
+            first.cancel();
+        kit::run(io);
+        BOOST_TEST(first.aborted() == comes_back);
+        BOOST_TEST((second.values == (comes_back ? numbers{1} : numbers{})));
+        BOOST_TEST(second.failed_with(errc::closed) == !comes_back);
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(joining_waits_for_every_item, Threading, kit::policies)
+{
+    kit::drained_context io;
+    queue_of<Threading> q(io, 3);
+    operation nothing;
+    q.async_join(nothing.ended());
+    kit::run(io);
+    BOOST_TEST(nothing.succeeded());
+    BOOST_CHECK_THROW(q.task_done(), system_error);
+
+    fill(q, {1, 2});
+    operation join;
+    q.async_join(join.ended());
+    error_code ec;
+    q.task_done(ec);
+    BOOST_TEST((ec == errc::negative_count), "nothing was popped yet");
+    BOOST_TEST(drain(q).size() == 2U);
+    q.task_done();
+    kit::poll_leaves_work(io);
+    BOOST_TEST(!join.done);
+    q.task_done();
+    fill(q, {3}); // too late to keep it waiting
+    kit::run(io);
+    BOOST_TEST(join.succeeded());
+    q.task_done(ec);
+    BOOST_TEST((ec == errc::negative_count));
+    BOOST_TEST(q.unfinished() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_takes_what_is_there, Threading, kit::policies)
+{
+    kit::drained_context io;
+    queue_of<Threading> q(io, 4);
+    BOOST_TEST(q.try_pop_n(3).empty());
+    BOOST_TEST(q.try_pop_n(0).empty());
+    fill(q, {1, 2, 3, 4});
+    operation push;
+    q.async_push(5, push.ended());
+    BOOST_TEST((q.try_pop_n(3) == numbers{1, 2, 3}));
+    BOOST_TEST((q.try_pop_n(100) == numbers{4, 5}));
+
+    operation waits;
+    q.async_pop_n(3, waits.popped_some());
+    fill(q, {6, 7, 8, 9}); // the first is granted; others come along
+    kit::run(io);
+    BOOST_TEST((waits.values == numbers{6, 7, 8}));
+    operation cancelled;
+    fill(q, {10});
+    q.async_pop_n(3, cancelled.popped_some());
+    fill(q, {11});
+    cancelled.cancel();
+    operation none;
+    q.async_pop_n(0, none.popped_some());
+    kit::run(io);
+    BOOST_TEST(cancelled.aborted());
+    BOOST_TEST(none.failed_with(errc::invalid_argument));
+    BOOST_TEST((drain(q) == numbers{9, 10, 11}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

@@ -1,0 +1,94 @@
+#include "channel/operation.hpp"
+#include "kit/policies.hpp"
+#include "kit/run.hpp"
+
+#include <turnstile/channel/reservation.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+namespace {
+
+using namespace channels;
+
+BOOST_AUTO_TEST_SUITE(reservation)
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_reservation_is_filled_or_given_back, Threading, kit::policies)
+{
+    using place_type = typename queue_of<Threading>::reservation_type;
+    kit::drained_context io;
+    queue_of<Threading> q(io, 2);
+    place_type first = q.try_reserve();
+    place_type second = q.try_reserve();
+    BOOST_TEST(static_cast<bool>(first));
+    BOOST_TEST(!q.try_reserve());
+    BOOST_TEST(!q.try_push(9));
+    operation push;
+    operation pop;
+    q.async_push(3, push.ended());
+    q.async_pop(pop.popped()); // both sides wait: but this one is served by that one
+    kit::run(io);
+    BOOST_TEST(push.succeeded());
+    BOOST_TEST((pop.values == numbers{3}));
+
+    first.push(1);
+    BOOST_TEST(!first);
+    error_code ec;
+    first.push(7, ec);
+    BOOST_TEST((ec == errc::invalid_argument));
+    BOOST_CHECK_THROW(first.push(7), system_error);
+    operation waits;
+    q.async_push(4, waits.ended());
+    second.release();
+    kit::run(io);
+    BOOST_TEST(waits.succeeded());
+    BOOST_TEST((drain(q) == numbers{1, 4}));
+}
+
+BOOST_AUTO_TEST_CASE(a_reservation_outlasts_close_but_not_a_discarding_one)
+{
+    kit::drained_context io;
+    turnstile::queue<int> q(io, 2);
+    auto first = q.try_reserve();
+    auto second = q.try_reserve();
+    operation pops[2];
+    for (auto& op : pops)
+        q.async_pop(op.popped());
+    q.close();
+    kit::poll_leaves_work(io);
+    BOOST_TEST(!pops[0].done);
+    first.push(1);
+    kit::poll_leaves_work(io);
+    BOOST_TEST((pops[0].values == numbers{1}));
+    BOOST_TEST(!pops[1].done);
+    q.close(closing::discard);
+    error_code ec;
+    second.push(2, ec);
+    BOOST_TEST((ec == errc::closed));
+    BOOST_TEST(static_cast<bool>(second));
+    second.release();
+    kit::run(io);
+    BOOST_TEST(pops[1].failed_with(errc::closed));
+}
+
+BOOST_AUTO_TEST_CASE(reserving_without_capacity_waits_for_somebody_to_pop)
+{
+    kit::drained_context io;
+    turnstile::queue<int> q(io, 0);
+    turnstile::queue<int>::reservation_type place;
+    q.async_reserve([&](error_code, auto granted) { place = std::move(granted); });
+    kit::poll_leaves_work(io);
+    BOOST_TEST(!place);
+    BOOST_TEST(!q.try_pop());
+    operation pop;
+    q.async_pop(pop.popped());
+    kit::poll_leaves_work(io);
+    BOOST_TEST_REQUIRE(static_cast<bool>(place));
+    place.push(1);
+    kit::run(io);
+    BOOST_TEST((pop.values == numbers{1}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

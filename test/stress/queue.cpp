@@ -1,0 +1,191 @@
+// Real threads on one queue: every item arrives exactly once, whatever is cancelled.
+#include <turnstile/channel/priority_queue.hpp>
+#include <turnstile/channel/queue.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using turnstile::errc;
+
+constexpr int threads = 4;
+constexpr int sides = 4;
+#if TURNSTILE_SANITIZED
+constexpr int items = 150;
+#else
+constexpr int items = 3000;
+#endif
+
+void run_on_threads(asio::io_context& io)
+{
+    std::vector<std::thread> pool;
+    pool.reserve(threads);
+    for (int i = 0; i != threads; ++i)
+        pool.emplace_back([&] { io.run(); });
+    for (auto& t : pool)
+        t.join();
+}
+
+// Pushes every item until it has entered, and pops until the queue is closed; every few
+// operations are cancelled at some moment, from wherever the signal may be emitted.
+template <class Queue, class Push, class Value>
+void every_item_arrives_once(std::size_t capacity, Push push, Value value_of)
+{
+    asio::io_context io;
+    Queue q(io, capacity);
+    std::mutex mutex;
+    std::vector<int> arrived;
+    std::atomic<int> producing = sides;
+
+    const auto produce = [&](int id) -> asio::awaitable<void> {
+        const auto strand = co_await asio::this_coro::executor;
+        for (int i = 0; i != items;) {
+            asio::cancellation_signal signal;
+            asio::post(strand, [&signal, hit = (i + id) % 3 == 0] {
+                if (hit)
+                    signal.emit(asio::cancellation_type::total);
+            });
+            const auto token = asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable);
+            auto result = co_await push(q, id * items + i, asio::as_tuple(token));
+            co_await asio::post(strand, asio::use_awaitable); // the signal is emitted by now
+            if (!std::get<0>(result))
+                ++i;
+        }
+        if (--producing == 0) {
+            co_await q.async_join();
+            q.close();
+        }
+    };
+    const auto consume = [&](int id) -> asio::awaitable<void> {
+        const auto strand = co_await asio::this_coro::executor;
+        for (int i = 0;; ++i) {
+            asio::cancellation_signal signal;
+            asio::post(strand, [&signal, hit = (i + id) % 3 == 0] {
+                if (hit)
+                    signal.emit(asio::cancellation_type::total);
+            });
+            const auto token = asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable);
+            auto [ec, batch] = co_await q.async_pop_n(3, asio::as_tuple(token));
+            co_await asio::post(strand, asio::use_awaitable);
+            if (ec == errc::closed)
+                co_return;
+            for (auto& value : batch) {
+                {
+                    const std::scoped_lock lock(mutex);
+                    arrived.push_back(value_of(value));
+                }
+                q.task_done();
+            }
+        }
+    };
+    for (int i = 0; i != sides; ++i) {
+        asio::co_spawn(asio::make_strand(io), produce(i), asio::detached);
+        asio::co_spawn(asio::make_strand(io), consume(i), asio::detached);
+    }
+    run_on_threads(io);
+    BOOST_TEST(arrived.size() == static_cast<std::size_t>(sides * items));
+    std::sort(arrived.begin(), arrived.end());
+    BOOST_TEST((std::unique(arrived.begin(), arrived.end()) == arrived.end()), "doubled");
+    BOOST_TEST(q.unfinished() == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE(stress_queue)
+
+BOOST_AUTO_TEST_CASE(a_queue_loses_and_doubles_nothing_when_cancelled)
+{
+    using queue = turnstile::queue<std::unique_ptr<int>>;
+    for (const std::size_t capacity : {0U, 1U, 16U})
+        every_item_arrives_once<queue>(
+            capacity,
+            [](queue& q, int i, auto token) {
+                return q.async_push(std::make_unique<int>(i), token);
+            },
+            [](const std::unique_ptr<int>& p) { return *p; });
+}
+
+BOOST_AUTO_TEST_CASE(a_priority_queue_loses_and_doubles_nothing_when_cancelled)
+{
+    using queue = turnstile::priority_queue<int, std::string>;
+    every_item_arrives_once<queue>(
+        4, [](queue& q, int i, auto token) { return q.async_push(i, std::to_string(i), token); },
+        [](int i) { return i; });
+}
+
+BOOST_AUTO_TEST_CASE(the_items_of_each_producer_stay_in_order)
+{
+    asio::io_context io;
+    turnstile::queue<int> q(io, 8);
+    std::atomic<long> sum = 0;
+    std::atomic<int> popped = 0;
+    std::atomic<bool> ordered = true;
+    const auto produce = [&](int id) -> asio::awaitable<void> {
+        for (int i = 0; i != items; ++i)
+            co_await q.async_push(id * items + i);
+    };
+    const auto consume = [&]() -> asio::awaitable<void> {
+        std::vector<int> last(sides, -1);
+        for (int i = 0; i != items; ++i) {
+            const int value = co_await q.async_pop();
+            int& before = last[static_cast<std::size_t>(value / items)];
+            if (before >= value)
+                ordered = false;
+            before = value;
+            sum += value;
+            ++popped;
+        }
+    };
+    for (int i = 0; i != sides; ++i) {
+        asio::co_spawn(io, produce(i), asio::detached);
+        asio::co_spawn(io, consume(), asio::detached);
+    }
+    run_on_threads(io);
+    const long total = sides * items;
+    BOOST_TEST(popped == total);
+    BOOST_TEST(ordered);
+    BOOST_TEST(sum == total * (total - 1) / 2);
+}
+
+BOOST_AUTO_TEST_CASE(closing_ends_both_sides_on_many_threads)
+{
+    for (int round = 0; round != items / 10; ++round) {
+        asio::io_context io;
+        turnstile::queue<int> q(io, 2);
+        std::atomic<int> entered = 0;
+        std::atomic<int> left = 0;
+        std::atomic<int> ended = 0;
+        for (int i = 0; i != 8; ++i) {
+            asio::post(io, [&] {
+                q.async_push(1, [&](turnstile::error_code ec) {
+                    entered += ec ? 0 : 1;
+                    ++ended;
+                });
+            });
+            asio::post(io, [&] {
+                q.async_pop([&](turnstile::error_code ec, int) {
+                    left += ec ? 0 : 1;
+                    ++ended;
+                });
+            });
+        }
+        asio::post(io, [&] { q.close(); });
+        run_on_threads(io);
+        BOOST_TEST(ended == 16);
+        while (q.try_pop())
+            ++left;
+        BOOST_TEST(left == entered);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace
