@@ -61,6 +61,7 @@ protected:
     item_gate(const Executor& executor, std::size_t capacity, overflow on_full, Args... args)
         : wait_state<Threading>(executor), store_(args...), capacity_(capacity), on_full_(on_full)
     {
+        this->newcomers_serve_ = true;
     }
     ~item_gate() override = default;
 
@@ -133,7 +134,7 @@ protected:
 
 private:
     bool admit(waiter& w) noexcept override;
-    bool admit(waiter& w, ready_list& ready) noexcept override;
+    bool admit_among(waiter& w, ready_list& ready) noexcept override;
     void remove(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override { serve(ready); }
     void take_back(waiter& w, ready_list& ready) noexcept override;

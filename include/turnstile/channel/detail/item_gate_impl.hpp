@@ -17,7 +17,7 @@ bool item_gate<Threading, Store>::admit(waiter&) noexcept
 }
 
 template <class Threading, class Store>
-bool item_gate<Threading, Store>::admit(waiter& any, ready_list& ready) noexcept
+bool item_gate<Threading, Store>::admit_among(waiter& any, ready_list& ready) noexcept
 {
     quiet_limit_ = 0;
     auto& w = static_cast<item_waiter&>(any);

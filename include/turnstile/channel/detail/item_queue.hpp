@@ -60,7 +60,7 @@ template <class Queue>
 struct push_ask
     : item_ask<Queue, typename Queue::receipt_type, holding_waiter<typename Queue::state_type>> {
     static constexpr bool refundable = false;
-    static constexpr bool needs_waiter = true; // which finds the item again
+    static constexpr bool irrevocable = true; // which finds the item again
     using receipt_type = typename Queue::receipt_type;
     using waiter_type = holding_waiter<typename Queue::state_type>;
 
@@ -96,7 +96,7 @@ template <class Queue>
 struct pop_ask : item_ask<Queue, popped_t<typename Queue::value_type>,
                           holding_waiter<typename Queue::state_type>> {
     static constexpr bool refundable = false;
-    static constexpr bool needs_waiter = true;
+    static constexpr bool irrevocable = true;
     using travelling = typename parcel<popped_t<typename Queue::value_type>>::type;
     using stored = typename Queue::state_type::stored;
     using waiter_type = holding_waiter<typename Queue::state_type>;
@@ -119,7 +119,7 @@ template <class Queue>
 struct batch_ask : item_ask<Queue, std::vector<typename Queue::value_type>,
                             batch_waiter<typename Queue::state_type>> {
     static constexpr bool refundable = false;
-    static constexpr bool needs_waiter = true;
+    static constexpr bool irrevocable = true;
     using stored = typename Queue::state_type::stored;
     using waiter_type = batch_waiter<typename Queue::state_type>;
     using batch = std::vector<stored>;

@@ -277,7 +277,7 @@ public:
     }
 
     verdict fate() const noexcept { return fate_; }
-    kept_type&& kept() noexcept { return std::move(kept_); }
+    kept_type&& result() noexcept { return std::move(kept_); }
 
 private:
     Ask& ask_;
@@ -318,7 +318,7 @@ auto wait_in_coroutine(Ask ask)
     operation_frame<Ask, typename Shape::executor_type> operation(ask, looked);
     co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
     if constexpr (outcome_is_in_waiter<Ask>) {
-        co_return Shape::result(operation.kept());
+        co_return Shape::result(operation.result());
     } else {
         if (!operation.fate().is_granted()) [[unlikely]]
             co_return Shape::failure(operation.fate());

@@ -1,0 +1,5 @@
+#include "contract/subjects/queue.hpp"
+
+#include "contract/enroll.hpp"
+
+ENROLL_SUBJECTS(queue_subjects)
