@@ -3,6 +3,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -25,5 +26,15 @@ inline void run_on_threads(boost::asio::io_context& io, int threads = 4)
     for (int i = 0; i != threads; ++i)
         pool.emplace_back([&io] { io.run(); });
 }
+
+// Boost.Test is not for several threads at a time: what they find wrong is counted.
+class expectation {
+public:
+    void operator()(bool right) noexcept { failures_ += right ? 0 : 1; }
+    int failures() const noexcept { return failures_; }
+
+private:
+    std::atomic<int> failures_ = 0;
+};
 
 } // namespace kit

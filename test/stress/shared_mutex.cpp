@@ -24,6 +24,7 @@ BOOST_AUTO_TEST_CASE(readers_never_meet_a_writer)
           turnstile::lock_preference::prefer_writers}) {
         asio::io_context io;
         turnstile::shared_mutex m(io, preference);
+        kit::expectation expect;
         long value = 0; // guarded by m
         std::atomic<int> finished = 0;
         const auto reader = [&]() -> asio::awaitable<void> {
@@ -32,7 +33,7 @@ BOOST_AUTO_TEST_CASE(readers_never_meet_a_writer)
                 const long before = value;
                 if (i % 8 == 0)
                     co_await asio::post(asio::use_awaitable);
-                BOOST_REQUIRE(value == before);
+                expect(value == before);
             }
             ++finished;
         };
@@ -48,10 +49,10 @@ BOOST_AUTO_TEST_CASE(readers_never_meet_a_writer)
                 auto reading = co_await m.async_lock_upgrade();
                 const long before = value;
                 auto writing = co_await m.async_upgrade(reading);
-                BOOST_REQUIRE(value == before);
+                expect(value == before);
                 ++value;
                 auto again = m.downgrade(std::move(writing));
-                BOOST_REQUIRE(value == before + 1);
+                expect(value == before + 1);
             }
             ++finished;
         };
@@ -61,6 +62,7 @@ BOOST_AUTO_TEST_CASE(readers_never_meet_a_writer)
             asio::co_spawn(io, upgrader(), asio::detached);
         }
         kit::run_on_threads(io);
+        BOOST_TEST(expect.failures() == 0);
         BOOST_TEST(finished == 12);
         BOOST_TEST(value == 8L * rounds);
         BOOST_TEST(m.try_lock());
@@ -71,6 +73,7 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_leave_no_lock_behind)
 {
     asio::io_context io;
     turnstile::shared_mutex m(io);
+    kit::expectation expect;
     const auto worker = [&](int id) -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
         for (int i = 0; i != rounds; ++i) {
@@ -85,12 +88,12 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_leave_no_lock_behind)
             };
             if ((i + id) % 3 == 0) {
                 auto [ec, lock] = co_await m.async_lock(token());
-                BOOST_REQUIRE(lock.owns_lock() != bool(ec));
+                expect(lock.owns_lock() != bool(ec));
             } else {
                 auto lock = co_await m.async_lock_upgrade();
                 auto [failed, writing] = co_await m.async_upgrade(lock, token());
-                BOOST_REQUIRE(writing.owns_lock() != bool(failed));
-                BOOST_REQUIRE(lock.owns_lock() == bool(failed));
+                expect(writing.owns_lock() != bool(failed));
+                expect(lock.owns_lock() == bool(failed));
             }
             co_await asio::post(asio::use_awaitable); // the posted function uses the signal
         }
@@ -98,6 +101,7 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_leave_no_lock_behind)
     for (int i = 0; i != 8; ++i)
         asio::co_spawn(asio::make_strand(io), worker(i), asio::detached);
     kit::run_on_threads(io);
+    BOOST_TEST(expect.failures() == 0);
     BOOST_TEST(m.try_lock());
 }
 
