@@ -14,6 +14,9 @@
 //   result_type take(waiter_type&)          the result of a granted waiter
 //   needs_waiter                            optional, true: what try_now() does cannot be undone;
 //                                           what can be cancelled is left to admit()
+//   auto supplies()                         optional: an object with what prepare() needs and
+//                                           might not get, made while a coroutine can still be
+//                                           told; it lives until the coroutine goes on
 // The results are made as they travel, see parcel in outcome.hpp.
 
 #include <turnstile/core/config.hpp>
@@ -238,6 +241,17 @@ private:
     alignas(std::max_align_t) std::byte room_[size];
 };
 
+struct no_supplies {};
+
+template <class Ask>
+auto supplies_for(Ask& ask)
+{
+    if constexpr (requires { ask.supplies(); })
+        return ask.supplies();
+    else
+        return no_supplies();
+}
+
 // A coroutine that need not wait does not suspend: it tries first. Where dropping the result
 // would lose something, only a coroutine that nobody can cancel takes this short cut.
 template <class Shape, class Ask>
@@ -264,6 +278,7 @@ auto wait_in_coroutine(Ask ask)
             co_return Shape::result({now.error()});
     }
 
+    [[maybe_unused]] auto supplies = supplies_for(ask);
     operation_frame<Ask, typename Shape::executor_type> operation(ask, looked);
     co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
     co_return Shape::result(operation.result());
