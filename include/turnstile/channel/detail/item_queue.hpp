@@ -41,6 +41,41 @@ struct batch_waiter : holding_waiter<State> {
     std::vector<typename State::stored> room; // for all that may be granted
 };
 
+// What a coroutine that is about to wait must have first, since its wait cannot fail to start:
+// the node of a push, the room for a batch. The Ask knows it by a pointer.
+template <class State>
+struct push_supplies {
+    push_supplies(State& s, item_node* n, push_supplies*& known) noexcept : state(&s), node(n)
+    {
+        known = this;
+    }
+    push_supplies(const push_supplies&) = delete;
+    push_supplies& operator=(const push_supplies&) = delete;
+    ~push_supplies()
+    {
+        if (!node)
+            return;
+        item_list unused;
+        unused.push_back(*node);
+        state->free(unused);
+    }
+
+    State* state;
+    item_node* node;
+};
+
+template <class T>
+struct batch_supplies {
+    batch_supplies(std::vector<T>&& r, batch_supplies*& known) noexcept : room(std::move(r))
+    {
+        known = this;
+    }
+    batch_supplies(const batch_supplies&) = delete;
+    batch_supplies& operator=(const batch_supplies&) = delete;
+
+    std::vector<T> room;
+};
+
 // What the waits of a queue have in common.
 template <class Queue, class Result, class Waiter>
 struct item_ask {
@@ -72,13 +107,20 @@ struct push_ask
     };
     [[no_unique_address]] std::conditional_t<std::is_void_v<receipt_type>, no_ticket, item_ticket>
         ticket{};
+    using supplies_type = push_supplies<typename Queue::state_type>;
+    supplies_type* supplied = nullptr;
 
     verdict try_now() { return this->state().push_now(label, value, ticket); }
     void give_back() const noexcept {}
+    supplies_type supplies()
+    {
+        return supplies_type(this->state(), this->state().make(label, value), supplied);
+    }
     void prepare(waiter_type& w)
     {
         w.what = role::push;
-        w.item = this->state().make(label, value);
+        w.item =
+            supplied ? std::exchange(supplied->node, nullptr) : this->state().make(label, value);
         w.state = &this->state();
     }
     receipt_type take_now() const noexcept
@@ -124,18 +166,28 @@ struct batch_ask : item_ask<Queue, std::vector<typename Queue::value_type>,
     using waiter_type = batch_waiter<typename Queue::state_type>;
     using batch = std::vector<stored>;
 
+    using supplies_type = batch_supplies<stored>;
+
     std::size_t most;
     batch items{};
+    supplies_type* supplied = nullptr;
 
     verdict try_now() { return this->queue->take_batch(most, items); }
     void give_back() const noexcept {}
-    void prepare(waiter_type& w) const
+    supplies_type supplies() { return supplies_type(make_room(), supplied); }
+    void prepare(waiter_type& w)
     {
-        // Whatever it may be granted, there must be room for.
-        constexpr std::size_t usual = 64;
-        w.room.reserve(std::min(most, std::max(usual, this->state().size())));
+        w.room = supplied ? std::move(supplied->room) : make_room();
         w.most = std::min(most, w.room.capacity());
         w.state = &this->state();
+    }
+    // Whatever it may be granted, there must be room for.
+    batch make_room() const
+    {
+        constexpr std::size_t usual = 64;
+        batch room;
+        room.reserve(std::min(most, std::max(usual, this->state().size())));
+        return room;
     }
     batch take_now() noexcept { return std::move(items); }
     batch take(waiter_type& w) noexcept

@@ -18,6 +18,9 @@
 //   result_needs_waiter                     false if take_now() serves a granted waiter as well
 //   irrevocable                             true if a granted try_now() cannot be undone; what may
 //                                           still fail, or be cancelled, is left to admit()
+//   auto supplies()                         an object with what prepare() needs and might not
+//                                           get, made while a coroutine can still be told; it
+//                                           lives until the coroutine goes on
 // The results are made as they travel, see parcel in outcome.hpp.
 
 #include <turnstile/core/config.hpp>
@@ -287,6 +290,17 @@ private:
     alignas(std::max_align_t) std::byte room_[size];
 };
 
+struct no_supplies {};
+
+template <class Ask>
+auto supplies_for(Ask& ask)
+{
+    if constexpr (requires { ask.supplies(); })
+        return ask.supplies();
+    else
+        return no_supplies();
+}
+
 // A coroutine that need not wait does not suspend: it tries first. Where dropping the result
 // would lose something, only a coroutine that nobody can cancel takes this short cut.
 template <class Shape, class Ask>
@@ -315,6 +329,7 @@ auto wait_in_coroutine(Ask ask)
             co_return Shape::failure(now);
     }
 
+    [[maybe_unused]] auto supplies = supplies_for(ask);
     operation_frame<Ask, typename Shape::executor_type> operation(ask, looked);
     co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
     if constexpr (outcome_is_in_waiter<Ask>) {
