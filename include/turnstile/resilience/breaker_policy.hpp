@@ -5,13 +5,13 @@
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/export.hpp>
+#include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/call_outcome.hpp>
 #include <turnstile/resilience/detail/call_window.hpp>
 #include <turnstile/resilience/detail/random_share.hpp>
 
 #include <chrono>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -82,11 +82,9 @@ struct breaker_options {
     /// throws, the proposed duration holds. Less than zero is zero.
     std::function<nanoseconds(const break_info&)> break_duration = nullptr;
 
-    /// What an error of a call says. By default `operation_aborted` is ignored, and every
-    /// other error is a failure. Not asked when there is no error.
-    std::function<call_outcome(const error_code&)> classify = nullptr;
-    /// The same for exceptions other than `system_error`; by default they are failures.
-    std::function<call_outcome(const std::exception_ptr&)> classify_exception = nullptr;
+    /// What a failed call says; not asked about others. By default a cancelled call is
+    /// ignored, and any other failure is one.
+    std::function<call_outcome(const failure&)> classify = nullptr;
 };
 
 /// One admitted call: when, and under which generation of the breaker's state.
