@@ -116,7 +116,7 @@ public:
     {
     }
 
-    ~basic_circuit_breaker() { this->state().listeners().clear(); }
+    ~basic_circuit_breaker() { block().listeners().clear(); }
 
     /// Makes the call, if the circuit lets it pass, and takes note of how it went.
     ///
@@ -143,8 +143,8 @@ public:
     auto async_call(Op&& op, Classify classify, Token&& token)
     {
         return asio::async_initiate<Token, operation_signature_t<Op>>(
-            detail::initiate_breaker_call<Executor, state_type>(this->executor(), this->state()),
-            token, std::forward<Op>(op), std::move(classify));
+            detail::initiate_breaker_call<Executor, state_type>(this->executor(), block()), token,
+            std::forward<Op>(op), std::move(classify));
     }
 
     /// Asks to make one call. An empty permit means that it is rejected, and says when to try
@@ -153,8 +153,8 @@ public:
     [[nodiscard]] permit_type try_acquire() noexcept
     {
         permit_type permit;
-        if (this->state().admit_call(permit.ticket_, permit.retry_after_))
-            permit.state_ = &this->state();
+        if (block().admit_call(permit.ticket_, permit.retry_after_))
+            permit.state_ = &block();
         return permit;
     }
 
@@ -175,32 +175,34 @@ public:
 
     /// Opens the circuit until `reset` or `force_closed`. Thread safety: as the policy says,
     /// as of all that follows.
-    void force_open() noexcept { this->state().force_open(); }
+    void force_open() noexcept { block().force_open(); }
     /// Closes it until `reset` or `force_open`, whatever is reported.
-    void force_closed() noexcept { this->state().force_closed(); }
+    void force_closed() noexcept { block().force_closed(); }
     /// Closes it, with nothing counted. Calls that are out count no more.
-    void reset() noexcept { this->state().reset(); }
+    void reset() noexcept { block().reset(); }
 
     /// The state it is in now.
-    [[nodiscard]] circuit_state current_state() const noexcept { return this->state().state(); }
+    [[nodiscard]] circuit_state state() const noexcept { return block().state(); }
     /// How long until a call may be let through; zero if one would be now, and
     /// `nanoseconds::max()` if nobody can tell.
     [[nodiscard]] nanoseconds retry_after() const noexcept { return stats().retry_after; }
-    [[nodiscard]] breaker_stats stats() const noexcept { return this->state().stats(); }
+    [[nodiscard]] breaker_stats stats() const noexcept { return block().stats(); }
 
     /// Calls `listener` at every change of state, in order and one at a time, on the thread
     /// that made the change or is just telling another; never under a lock, so it may call the
     /// breaker. What it throws is dropped.
     listener_id add_listener(std::function<void(const circuit_change&)> listener)
     {
-        return this->state().listeners().add(std::move(listener));
+        return block().listeners().add(std::move(listener));
     }
     /// Removes a listener, also from inside one; false if there is none of that name.
-    bool remove_listener(listener_id id) noexcept { return this->state().listeners().remove(id); }
+    bool remove_listener(listener_id id) noexcept { return block().listeners().remove(id); }
 
 private:
     using ask = detail::circuit_ask<basic_circuit_breaker>;
     friend ask;
+
+    state_type& block() const noexcept { return base::state(); }
 };
 
 /// The usual circuit breaker: any thread, any executor.

@@ -27,7 +27,7 @@ struct circuit_ask {
     circuit_state wanted;
 
     const executor_type& executor() const noexcept { return breaker->executor(); }
-    auto& state() const noexcept { return breaker->state(); }
+    auto& state() const noexcept { return breaker->block(); }
 
     verdict try_now() const noexcept { return state().look_for(wanted); }
     void give_back() const noexcept {}

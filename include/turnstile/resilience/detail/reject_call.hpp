@@ -30,10 +30,10 @@ void reject_call(Handler&& handler, const Executor& executor, errc code, nanosec
     };
     const auto where = asio::get_associated_executor(handler, executor);
     const auto allocator = asio::get_associated_allocator(handler);
-    asio::post(where, asio::bind_allocator(allocator, [h = std::forward<Handler>(handler),
-                                                       r = result()]() mutable {
-                   std::apply(std::move(h), std::move(r));
-               }));
+    asio::post(where, asio::bind_allocator(
+                          allocator, [h = std::forward<Handler>(handler), r = result()]() mutable {
+                              std::apply(std::move(h), std::move(r));
+                          }));
 }
 
 } // namespace turnstile::detail
