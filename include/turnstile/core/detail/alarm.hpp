@@ -84,12 +84,14 @@ nanoseconds now_on() noexcept
 // Asio keeps timers in a heap of its own, which may have to grow: if there is no memory for
 // that, the state posts itself to its executor (in memory that is here), to look again. On a
 // strand without memory for that either, the deadline waits for the next call.
-template <class Threading, clock_policy Clock = default_clock>
-class TURNSTILE_EXPORT timed_state : public wait_state<Threading> {
+//
+// Base is wait_state, or a state derived from it that is to have an alarm as well.
+template <class Threading, clock_policy Clock = default_clock, class Base = wait_state<Threading>>
+class TURNSTILE_EXPORT timed_state : public Base {
 public:
-    template <class Executor>
-    explicit timed_state(const Executor& executor)
-        : wait_state<Threading>(executor),
+    template <class Executor, class... Args>
+    explicit timed_state(const Executor& executor, Args&&... args)
+        : Base(executor, std::forward<Args>(args)...),
           alarm_(*this, asio::query(executor, asio::execution::context))
     {
     }
@@ -106,7 +108,7 @@ protected:
     void take_all(waiter_list& out) noexcept override
     {
         sleep();
-        wait_state<Threading>::take_all(out);
+        Base::take_all(out);
     }
 
 private:
