@@ -121,4 +121,46 @@ nanoseconds gradient_limit::usual_latency() const noexcept
     return saturating_nanoseconds(std::chrono::duration<double, std::nano>(usual_));
 }
 
+// ------------------------------------------------------------------------ either ----
+
+namespace detail {
+namespace {
+
+using some_limit = std::variant<std::uint64_t, aimd_limit, gradient_limit>;
+
+some_limit make_limit(const limit_options& options, std::uint64_t initial)
+{
+    if (const auto* aimd = std::get_if<aimd_options>(&options))
+        return aimd_limit(*aimd, initial);
+    if (const auto* gradient = std::get_if<gradient_options>(&options))
+        return gradient_limit(*gradient, initial);
+    return initial;
+}
+
+} // namespace
+
+any_limit::any_limit(const limit_options& options, std::uint64_t initial)
+    : limit_(make_limit(options, initial))
+{
+}
+
+std::uint64_t any_limit::limit() const noexcept
+{
+    if (const auto* aimd = std::get_if<aimd_limit>(&limit_))
+        return aimd->limit();
+    if (const auto* gradient = std::get_if<gradient_limit>(&limit_))
+        return gradient->limit();
+    return std::get<std::uint64_t>(limit_);
+}
+
+std::uint64_t any_limit::update(const limit_sample& sample) noexcept
+{
+    if (auto* aimd = std::get_if<aimd_limit>(&limit_))
+        return aimd->update(sample);
+    if (auto* gradient = std::get_if<gradient_limit>(&limit_))
+        return gradient->update(sample);
+    return limit();
+}
+
+} // namespace detail
 } // namespace turnstile

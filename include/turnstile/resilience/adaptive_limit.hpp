@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <variant>
 
 namespace turnstile {
 
@@ -100,4 +101,26 @@ private:
     nanoseconds last_drop_ = nanoseconds::min();
 };
 
+/// The limit stays as it is.
+struct fixed_limit {};
+
+/// Which kind of limit.
+using limit_options = std::variant<fixed_limit, aimd_options, gradient_options>;
+
+namespace detail {
+
+// A limit of the kind that was chosen.
+class TURNSTILE_EXPORT any_limit {
+public:
+    any_limit(const limit_options& options, std::uint64_t initial);
+
+    bool is_adaptive() const noexcept { return !std::holds_alternative<std::uint64_t>(limit_); }
+    std::uint64_t limit() const noexcept;
+    std::uint64_t update(const limit_sample& sample) noexcept;
+
+private:
+    std::variant<std::uint64_t, aimd_limit, gradient_limit> limit_;
+};
+
+} // namespace detail
 } // namespace turnstile

@@ -4,14 +4,14 @@
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
-#include <turnstile/core/detail/observing_handler.hpp>
-#include <turnstile/core/detail/operation_start.hpp>
 #include <turnstile/core/detail/start_wait.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/resilience/breaker_policy.hpp>
 #include <turnstile/resilience/detail/breaker_call.hpp>
 #include <turnstile/resilience/detail/breaker_state.hpp>
+#include <turnstile/resilience/detail/held_call.hpp>
+#include <turnstile/resilience/rejection.hpp>
 
 #include <functional>
 #include <utility>
@@ -28,28 +28,17 @@ class [[nodiscard]] breaker_permit {
 public:
     /// Holds nothing.
     breaker_permit() noexcept = default;
-    breaker_permit(breaker_permit&& other) noexcept
-        : state_(std::exchange(other.state_, nullptr)), ticket_(other.ticket_),
-          retry_after_(other.retry_after_)
-    {
-    }
+    breaker_permit(breaker_permit&&) noexcept = default;
     /// Ignores the call it stands for, then takes over the other's.
-    breaker_permit& operator=(breaker_permit&& other) noexcept
-    {
-        breaker_permit taken(std::move(other));
-        std::swap(state_, taken.state_);
-        std::swap(ticket_, taken.ticket_);
-        retry_after_ = taken.retry_after_;
-        return *this;
-    }
-    ~breaker_permit() { ignore(); }
+    breaker_permit& operator=(breaker_permit&&) noexcept = default;
+    ~breaker_permit() = default;
 
     /// Whether the call may be made, and has not been reported yet.
-    explicit operator bool() const noexcept { return state_ != nullptr; }
+    explicit operator bool() const noexcept { return static_cast<bool>(call_); }
     /// Whether it is a probe of a half-open circuit.
     [[nodiscard]] bool is_probe() const noexcept
     {
-        return state_ && ticket_.slot != breaker_ticket::no_slot;
+        return call_ && call_.ticket().slot != breaker_ticket::no_slot;
     }
     /// Of a permit that was not given: how long until one may be, `nanoseconds::max()` if
     /// nobody can tell.
@@ -57,11 +46,7 @@ public:
 
     /// Reports the call; does nothing if there is none, or it has been reported. Listeners
     /// may be called inside. Thread safety: as the breaker's policy says.
-    void report(call_outcome outcome) noexcept
-    {
-        if (State* state = std::exchange(state_, nullptr))
-            state->report(ticket_, outcome);
-    }
+    void report(call_outcome outcome) noexcept { call_.report(outcome); }
     void success() noexcept { report(call_outcome::success); }
     void failure() noexcept { report(call_outcome::failure); }
     void ignore() noexcept { report(call_outcome::ignored); }
@@ -69,9 +54,14 @@ public:
 private:
     template <class, class, clock_policy>
     friend class basic_circuit_breaker;
+    using held_type = detail::held_call<State*, breaker_ticket>;
 
-    State* state_ = nullptr;
-    breaker_ticket ticket_;
+    breaker_permit(State* state, const breaker_ticket& ticket, nanoseconds retry_after) noexcept
+        : call_(state, ticket), retry_after_(retry_after)
+    {
+    }
+
+    held_type call_;
     nanoseconds retry_after_{};
 };
 
@@ -152,10 +142,10 @@ public:
     /// timed. Thread safety: as the policy says.
     [[nodiscard]] permit_type try_acquire() noexcept
     {
-        permit_type permit;
-        if (block().admit_call(permit.ticket_, permit.retry_after_))
-            permit.state_ = &block();
-        return permit;
+        breaker_ticket ticket;
+        nanoseconds retry_after{};
+        const bool admitted = block().admit_call(ticket, retry_after);
+        return permit_type(admitted ? &block() : nullptr, ticket, retry_after);
     }
 
     /// Waits until the circuit is in that state.

@@ -90,16 +90,8 @@ public:
     void force_closed() noexcept { set(&breaker_policy::force_closed); }
     void reset() noexcept { set(&breaker_policy::reset); }
 
-    // What a failed call says, by the user's rule or the usual one.
-    call_outcome classify(const failure& f) const
-    {
-        if (!f)
-            return call_outcome::success;
-        if (classify_)
-            return classify_(f);
-        return f.is_cancelled() ? call_outcome::ignored : call_outcome::failure;
-    }
-
+    // What the options say of failed calls.
+    const std::function<call_outcome(const failure&)>& rule() const noexcept { return classify_; }
     listeners_type& listeners() noexcept { return listeners_; }
 
 private:
