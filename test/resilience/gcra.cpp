@@ -104,7 +104,8 @@ BOOST_AUTO_TEST_CASE(a_clock_that_goes_back_mints_nothing)
 {
     bucket b(per_second(10, 5));
     BOOST_TEST(b.take(100s, 5));
-    for (const nanoseconds back : {nanoseconds(99s), nanoseconds(1s), nanoseconds(0), nanoseconds(-10s)})
+    for (const nanoseconds back :
+         {nanoseconds(99s), nanoseconds(1s), nanoseconds(0), nanoseconds(-10s)})
         BOOST_TEST(!b.take(back));
     BOOST_TEST(!b.take(100s));
     BOOST_TEST(b.take(100s + 100ms));
