@@ -5,6 +5,7 @@
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/format.hpp>
+#include <turnstile/core/operation.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/sync/auto_reset_event.hpp>
 #include <turnstile/sync/event.hpp>

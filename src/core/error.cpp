@@ -38,6 +38,8 @@ public:
             return "the circuit breaker is open";
         case errc::retries_exhausted:
             return "every attempt failed";
+        case errc::operation_failed:
+            return "the operation threw an exception";
         }
         return "unknown turnstile error " + std::to_string(value);
     }
@@ -65,6 +67,7 @@ public:
         case errc::circuit_open:
             return conditions::make_error_condition(conditions::connection_refused);
         case errc::retries_exhausted:
+        case errc::operation_failed:
             return conditions::make_error_condition(conditions::io_error);
         }
         return {value, *this};

@@ -15,6 +15,7 @@ constexpr errc all_errors[] = {
     errc::closed,     errc::timed_out,      errc::broken,       errc::over_release,
     errc::not_locked, errc::negative_count, errc::too_large,    errc::invalid_argument,
     errc::rejected,   errc::rate_limited,   errc::circuit_open, errc::retries_exhausted,
+    errc::operation_failed,
 };
 
 BOOST_AUTO_TEST_SUITE(error)
@@ -58,6 +59,7 @@ BOOST_AUTO_TEST_CASE(errors_compare_with_the_fitting_conditions)
     BOOST_TEST(same(errc::rate_limited, std::errc::resource_unavailable_try_again));
     BOOST_TEST(same(errc::circuit_open, std::errc::connection_refused));
     BOOST_TEST(same(errc::retries_exhausted, std::errc::io_error));
+    BOOST_TEST(same(errc::operation_failed, std::errc::io_error));
     BOOST_TEST(!same(errc::closed, std::errc::timed_out));
 }
 

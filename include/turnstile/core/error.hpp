@@ -23,6 +23,7 @@ enum class errc {
     rate_limited,      ///< The rate limit leaves no room for this operation now.
     circuit_open,      ///< The circuit breaker is open.
     retries_exhausted, ///< Every attempt allowed has failed.
+    operation_failed,  ///< The operation threw an exception that carries no error code.
 };
 
 /// The category of `errc`, named "turnstile".
