@@ -47,7 +47,9 @@ struct backend {
 void simulate(const char* name, const turnstile::limit_options& adaptive)
 {
     asio::io_context io;
+    // [adaptive-bulkhead]
     bulkhead gate(io, {.limit = 20, .adaptive = adaptive});
+    // [/adaptive-bulkhead]
     const backend service;
     virtual_clock::elapsed = 0s;
 
@@ -89,6 +91,8 @@ void simulate(const char* name, const turnstile::limit_options& adaptive)
 
 int main()
 {
+    // [adaptive-options]
     simulate("AIMD", turnstile::aimd_options{.maximum = 150});
     simulate("gradient", turnstile::gradient_options{.maximum = 150, .window = 20000});
+    // [/adaptive-options]
 }

@@ -16,7 +16,9 @@ using namespace std::chrono_literals;
 int main()
 {
     asio::io_context io;
+    // [bulkhead]
     turnstile::bulkhead bulkhead(io, {.limit = 2, .max_queue = 2, .max_wait = 30s});
+    // [/bulkhead]
     int inside = 0;
     int most = 0;
 
@@ -28,19 +30,23 @@ int main()
     };
 
     const auto client = [&](int number) -> asio::awaitable<void> {
+        // [bulkhead-call]
         try {
             co_await bulkhead.async_call(slow_service);
             std::cout << "client " << number << ": served\n";
         } catch (const turnstile::system_error& e) {
             std::cout << "client " << number << ": " << e.code().message() << '\n';
         }
+        // [/bulkhead-call]
     };
     for (int number = 1; number <= 5; ++number)
         asio::co_spawn(io, client(number), asio::detached);
     io.run();
     std::cout << "at most " << most << " inside\n";
 
+    // [bulkhead-permit]
     bulkhead.resize(3);
     auto permit = bulkhead.try_acquire(); // given back at the end of the scope
+    // [/bulkhead-permit]
     std::cout << bulkhead.stats().in_flight << " of " << bulkhead.limit() << " taken\n";
 }
