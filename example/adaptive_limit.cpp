@@ -93,6 +93,6 @@ int main()
 {
     // [adaptive-options]
     simulate("AIMD", turnstile::aimd_options{.maximum = 150});
-    simulate("gradient", turnstile::gradient_options{.maximum = 150, .window = 20000});
+    simulate("gradient", turnstile::gradient_options{.maximum = 150});
     // [/adaptive-options]
 }

@@ -31,6 +31,9 @@ nanoseconds latency_of(const limit_sample& sample) noexcept
     return std::max(nanoseconds(1), saturating_sub(sample.finished, sample.started));
 }
 
+// No more than this is taken away at a time.
+constexpr double steepest = 0.5;
+
 // Whether so few calls are out that their latency says nothing about the limit.
 bool is_idle(const limit_sample& sample, double limit) noexcept
 {
@@ -98,22 +101,39 @@ void gradient_limit::learn_usual(double latency) noexcept
 
 std::uint64_t gradient_limit::update(const limit_sample& sample) noexcept
 {
-    constexpr double steepest = 0.5;
-    double gradient = steepest;
+    if (sample.started < round_started_)
+        return limit(); // it says something about an earlier limit
     if (sample.dropped) {
-        if (sample.started < last_drop_)
-            return limit();
-        last_drop_ = sample.finished;
-    } else {
-        const auto latency = static_cast<double>(latency_of(sample).count());
-        learn_usual(latency);
-        if (is_idle(sample, limit_))
-            return limit();
-        gradient = std::clamp(options_.tolerance * usual_ / latency, steepest, 1.0);
+        move_by(steepest, 0);
+        begin_round(sample.finished);
+        return limit();
     }
-    const double estimate = limit_ * gradient + (sample.dropped ? 0 : options_.head_room);
-    limit_ = within_bounds(options_, limit_ + (estimate - limit_) * options_.smoothing);
+    latencies_ += static_cast<double>(latency_of(sample).count());
+    is_used_ = is_used_ || !is_idle(sample, limit_);
+    if (static_cast<double>(++calls_) * 2 < limit_)
+        return limit();
+
+    const double latency = latencies_ / static_cast<double>(calls_);
+    learn_usual(latency);
+    if (is_used_)
+        move_by(std::clamp(options_.tolerance * usual_ / latency, steepest, 1.0),
+                options_.head_room);
+    begin_round(sample.finished);
     return limit();
+}
+
+void gradient_limit::move_by(double gradient, double head_room) noexcept
+{
+    const double estimate = limit_ * gradient + head_room;
+    limit_ = within_bounds(options_, limit_ + (estimate - limit_) * options_.smoothing);
+}
+
+void gradient_limit::begin_round(nanoseconds now) noexcept
+{
+    round_started_ = now;
+    latencies_ = 0;
+    calls_ = 0;
+    is_used_ = false;
 }
 
 nanoseconds gradient_limit::usual_latency() const noexcept

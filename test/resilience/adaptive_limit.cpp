@@ -144,10 +144,10 @@ BOOST_AUTO_TEST_CASE(gradient_grows_while_the_latency_is_as_usual)
 {
     gradient_limit limit({.maximum = 60}, 20);
     rounds r{limit};
-    r.full(1, 10ms);
-    BOOST_TEST(limit.limit() > 20U);
+    r.full(5, 10ms); // a fifth of the head room each
+    BOOST_TEST(limit.limit() == 24U);
     BOOST_TEST((limit.usual_latency() == 10ms));
-    r.full(20, 10ms);
+    r.full(60, 10ms);
     BOOST_TEST(limit.limit() == 60U);
 }
 
@@ -156,10 +156,21 @@ BOOST_AUTO_TEST_CASE(gradient_shrinks_when_calls_take_longer_and_nothing_has_fai
     gradient_limit limit({.maximum = 60}, 60);
     rounds r{limit};
     r.full(20, 10ms);
-    r.full(1, 50ms);
+    r.full(20, 50ms);
     BOOST_TEST(limit.limit() < 20U);
-    r.full(20, 10ms);
+    r.full(100, 10ms);
     BOOST_TEST(limit.limit() == 60U);
+}
+
+BOOST_AUTO_TEST_CASE(gradient_moves_once_for_each_round)
+{
+    gradient_limit limit({.smoothing = 1.0, .head_room = 10}, 20);
+    rounds r{limit};
+    r.full(10ms); // half of these make a round, and the others belong to the limit before
+    BOOST_TEST(limit.limit() == 30U);
+    for (int i = 0; i != 100; ++i)
+        limit.update({1h, 1h + 1s, 30, false});
+    BOOST_TEST(limit.limit() == 30U);
 }
 
 BOOST_AUTO_TEST_CASE(gradient_tolerates_what_it_is_told_to)
@@ -177,7 +188,7 @@ BOOST_AUTO_TEST_CASE(gradient_does_not_move_when_it_is_not_used)
 {
     gradient_limit limit({}, 20);
     for (int i = 0; i != 100; ++i)
-        limit.update({1h, 1h + 10ms * i, 9, false});
+        limit.update({1h + i * 1s, 1h + i * 1s + 10ms * i, 9, false});
     BOOST_TEST(limit.limit() == 20U);
     BOOST_TEST((limit.usual_latency() > 10ms)); // but it has learned
 }
@@ -196,7 +207,7 @@ BOOST_AUTO_TEST_CASE(gradient_gets_over_a_slow_time)
     rounds r{limit};
     r.full(50, 1s); // slow is now usual
     BOOST_TEST((limit.usual_latency() > 900ms));
-    r.full(50, 10ms);
+    r.full(100, 10ms);
     BOOST_TEST((limit.usual_latency() < 30ms));
 }
 

@@ -68,13 +68,14 @@ struct gradient_options {
     double smoothing = 0.2;
     /// How many more calls than seem to fit are let in, to find out whether they do.
     double head_room = 4.0;
-    /// Over how many calls the usual latency is averaged.
+    /// Over how many rounds of calls the usual latency is averaged.
     std::uint32_t window = 600;
 };
 
-/// Compares the latency of each call with the usual one: while they agree the limit grows
-/// by the head room, and when calls take longer it shrinks in proportion, at most by half at
-/// a time. Nothing needs to fail first. A dropped call counts as one that took too long.
+/// Compares the latency of a round of calls with the usual one: while they agree the limit
+/// grows by the head room, and when calls take longer it shrinks in proportion, at most by half
+/// at a time. Nothing needs to fail first; a dropped call counts as one that took too long. A
+/// round is half as many calls as the limit allows, all started since it last moved.
 class TURNSTILE_EXPORT gradient_limit {
 public:
     /// Starts from `initial`, or the nearest number within the bounds.
@@ -93,12 +94,18 @@ public:
 
 private:
     void learn_usual(double latency) noexcept;
+    void move_by(double gradient, double head_room) noexcept;
+    void begin_round(nanoseconds now) noexcept;
 
     gradient_options options_;
     double limit_;
     double usual_ = 0; // in nanoseconds
     std::uint32_t learned_ = 0;
-    nanoseconds last_drop_ = nanoseconds::min();
+
+    nanoseconds round_started_ = nanoseconds::min();
+    double latencies_ = 0; // of this round, added up
+    std::uint64_t calls_ = 0;
+    bool is_used_ = false;
 };
 
 /// The limit stays as it is.
