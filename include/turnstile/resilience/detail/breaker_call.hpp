@@ -6,6 +6,7 @@
 #include <turnstile/resilience/detail/breaker_state.hpp>
 #include <turnstile/resilience/detail/held_call.hpp>
 #include <turnstile/resilience/detail/reject_call.hpp>
+#include <turnstile/resilience/detail/stage_initiation.hpp>
 
 #include <boost/asio/associated_executor.hpp>
 
@@ -35,16 +36,13 @@ struct circuit_ask {
 
 // Calls an operation, or rejects it.
 template <class Executor, class State>
-class initiate_breaker_call {
+class initiate_breaker_call : public stage_initiation<Executor, State> {
+    using base = stage_initiation<Executor, State>;
+    using base::executor_;
+    using base::state_;
+
 public:
-    using executor_type = Executor;
-
-    initiate_breaker_call(const Executor& executor, State& state) noexcept
-        : executor_(executor), state_(&state)
-    {
-    }
-
-    executor_type get_executor() const noexcept { return executor_; }
+    using base::base;
 
     template <class Handler, class Op, class Classify>
     void operator()(Handler&& handler, Op&& op, Classify classify) const
@@ -62,10 +60,6 @@ public:
         start(std::forward<Op>(op), where,
               observe<signature>(std::forward<Handler>(handler), std::move(report)));
     }
-
-private:
-    Executor executor_;
-    State* state_;
 };
 
 } // namespace turnstile::detail

@@ -5,6 +5,7 @@
 #include <turnstile/core/detail/start_wait.hpp>
 #include <turnstile/resilience/detail/bulkhead_state.hpp>
 #include <turnstile/resilience/detail/held_call.hpp>
+#include <turnstile/resilience/detail/stage_initiation.hpp>
 
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/associator.hpp>
@@ -70,16 +71,13 @@ struct enter_bulkhead {
 
 // Waits to be let in if need be, and calls the operation.
 template <class Executor, class State, class Threading>
-class initiate_bulkhead_call {
+class initiate_bulkhead_call : public stage_initiation<Executor, State> {
+    using base = stage_initiation<Executor, State>;
+    using base::executor_;
+    using base::state_;
+
 public:
-    using executor_type = Executor;
-
-    initiate_bulkhead_call(const Executor& executor, State& state) noexcept
-        : executor_(executor), state_(&state)
-    {
-    }
-
-    executor_type get_executor() const noexcept { return executor_; }
+    using base::base;
 
     template <class Handler, class Op, class Classify>
     void operator()(Handler&& handler, Op&& op, Classify classify) const
@@ -97,10 +95,6 @@ public:
         wait(next{std::forward<Op>(op), executor_, std::forward<Handler>(handler),
                   std::move(classify)});
     }
-
-private:
-    Executor executor_;
-    State* state_;
 };
 
 } // namespace turnstile::detail
