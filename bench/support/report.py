@@ -15,6 +15,7 @@ COLUMNS = {
     "channel": "channel",
     "concurrent_channel": "concurrent_channel",
     "timer": "timer idiom",
+    "by_hand": "std::mutex by hand",
 }
 
 # Workload, what it is called in the table, and the floor that belongs to it.
@@ -48,6 +49,13 @@ ROWS = [
     ("read", "W9 shared_mutex, uncontended read", "nested_call"),
     ("read_mostly", "shared_mutex, 90 of 100 read", "post"),
     ("turns", "condition, two take turns", None),
+    ("breaker", "breaker, a closed circuit", None),
+    ("breaker_count", "breaker, the last 100 calls", None),
+    ("breaker_time", "breaker, a window of time", None),
+    ("breaker_call", "async_call through a breaker", "direct_call"),
+    ("bulkhead_call", "async_call through a bulkhead", "direct_call"),
+    ("bulkhead", "bulkhead, uncontended", "nested_call"),
+    ("bulkhead_contended", "bulkhead, 10 of 100", "post"),
     ("bytes_mutex", "a mutex (bytes)", None),
     ("bytes_event", "an event (bytes)", None),
     ("bytes_coroutine", "a waiting coroutine (bytes)", "bytes_coroutine"),
@@ -61,6 +69,7 @@ FLOORS = {
     "nested_call": "nested awaitable call",
     "post": "co_await post",
     "std_mutex": "std::mutex lock and unlock",
+    "direct_call": "the same call without it",
 }
 
 
@@ -199,6 +208,7 @@ def print_notes(results):
 
 
 AIMS = [  # workload, competitor, how many times as long as ours it must take
+    ("bulkhead", "channel", 2.5),
     ("lock", "channel", 6.0),
     ("acquire", "channel", 6.0),
     ("read", "channel", 6.0),
@@ -231,6 +241,7 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
 YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads", "read_mostly")
 YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads")
 YIELD_ALLOCATES += ("oneshot",)  # made anew each time
+YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads", "bulkhead_contended")
 
 
 def misses(results):

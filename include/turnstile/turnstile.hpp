@@ -13,7 +13,14 @@
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/format.hpp>
+#include <turnstile/core/operation.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/resilience/adaptive_limit.hpp>
+#include <turnstile/resilience/breaker_policy.hpp>
+#include <turnstile/resilience/bulkhead.hpp>
+#include <turnstile/resilience/call_outcome.hpp>
+#include <turnstile/resilience/circuit_breaker.hpp>
+#include <turnstile/resilience/rejection.hpp>
 #include <turnstile/sync/auto_reset_event.hpp>
 #include <turnstile/sync/barrier.hpp>
 #include <turnstile/sync/counter.hpp>

@@ -46,6 +46,8 @@ public:
             return "the sender is gone, and has sent nothing";
         case errc::upgrade_conflict:
             return "another upgrade of the lock is waiting already";
+        case errc::operation_failed:
+            return "the operation threw an exception";
         }
         return "unknown turnstile error " + std::to_string(value);
     }
@@ -75,6 +77,7 @@ public:
         case errc::circuit_open:
             return conditions::make_error_condition(conditions::connection_refused);
         case errc::retries_exhausted:
+        case errc::operation_failed:
             return conditions::make_error_condition(conditions::io_error);
         case errc::sender_gone:
             return conditions::make_error_condition(conditions::broken_pipe);

@@ -27,6 +27,7 @@ enum class errc {
     predicate_failed,  ///< The predicate that was waited for threw an exception.
     sender_gone,       ///< The sending end is gone, and has sent nothing.
     upgrade_conflict,  ///< Another upgrade waits already; both would wait for each other.
+    operation_failed,  ///< The operation threw an exception that carries no error code.
 };
 
 /// The category of `errc`, named "turnstile".

@@ -155,6 +155,7 @@ protected:
     bool reopen(waiter& w) noexcept;
 
     bool has_waiters() const noexcept { return waiting_ != 0; }
+    std::size_t waiters() const noexcept { return waiting_; }
 
     waiter_list queue_;
     // Whether a newcomer may let others go: then it is admitted by admit_among().

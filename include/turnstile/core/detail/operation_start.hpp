@@ -1,0 +1,161 @@
+#pragma once
+
+#include <turnstile/core/detail/operation_result.hpp>
+#include <turnstile/core/operation.hpp>
+
+#include <boost/asio/associated_allocator.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/associator.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/recycling_allocator.hpp>
+
+#include <atomic>
+#include <concepts>
+#include <exception>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace turnstile::detail {
+
+// Where a coroutine with this type of executor runs if it is to run on `executor`: there, or
+// if the type does not allow it, on what a strand is made from.
+template <class CoroutineExecutor, class Executor>
+CoroutineExecutor coroutine_executor(const Executor& executor)
+{
+    if constexpr (std::convertible_to<Executor, CoroutineExecutor>)
+        return executor;
+    else if constexpr (requires { executor.get_inner_executor(); })
+        return coroutine_executor<CoroutineExecutor>(executor.get_inner_executor());
+    else
+        static_assert(std::convertible_to<Executor, CoroutineExecutor>,
+                      "An operation that is a coroutine must have an executor type to which the "
+                      "handler's executor converts; awaitable<T> goes with every executor.");
+}
+
+// Starts an operation with a handler. Throws what the operation throws; the handler is gone
+// then. A coroutine runs on `executor`.
+template <operation Op, class Executor, class Handler>
+void initiate(Op op, const Executor& executor, Handler&& handler)
+{
+    if constexpr (coroutine_operation<Op>) {
+        using runs_on = typename awaitable_traits<std::invoke_result_t<Op>>::executor_type;
+        asio::co_spawn(coroutine_executor<runs_on>(executor), std::move(op),
+                       std::forward<Handler>(handler));
+    } else {
+        static_cast<void>(std::move(op)(std::forward<Handler>(handler)));
+    }
+}
+
+// A handler in a block of its own, so that it is still there if the initiation throws. The
+// memory comes from the handler's allocator, and is free again when the handler is called.
+template <class Handler>
+class boxed_handler {
+    struct block {
+        explicit block(Handler&& h) : handler(std::move(h)) {}
+        Handler handler;
+        std::atomic<int> references{1};
+    };
+    using allocator_type_of_block = typename std::allocator_traits<asio::associated_allocator_t<
+        Handler, asio::recycling_allocator<void>>>::template rebind_alloc<block>;
+    using traits = std::allocator_traits<allocator_type_of_block>;
+
+public:
+    explicit boxed_handler(Handler&& handler)
+    {
+        auto allocator = allocator_for(handler);
+        block_ = traits::allocate(allocator, 1);
+        try {
+            new (block_) block(std::move(handler));
+        } catch (...) {
+            traits::deallocate(allocator, block_, 1);
+            throw;
+        }
+    }
+    boxed_handler(const boxed_handler& other) noexcept : block_(other.block_)
+    {
+        block_->references.fetch_add(1, std::memory_order_relaxed);
+    }
+    boxed_handler(boxed_handler&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+    boxed_handler& operator=(const boxed_handler&) = delete;
+    ~boxed_handler() { release(); }
+
+    template <class... Args>
+    void operator()(Args&&... args)
+    {
+        Handler handler(take());
+        std::move(handler)(std::forward<Args>(args)...);
+    }
+
+    const Handler& get() const noexcept { return block_->handler; }
+
+    Handler take()
+    {
+        Handler handler(std::move(block_->handler));
+        release();
+        return handler;
+    }
+
+private:
+    static allocator_type_of_block allocator_for(const Handler& handler) noexcept
+    {
+        return allocator_type_of_block(
+            asio::get_associated_allocator(handler, asio::recycling_allocator<void>()));
+    }
+
+    void release() noexcept
+    {
+        block* b = std::exchange(block_, nullptr);
+        if (!b || b->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
+            return;
+        auto allocator = allocator_for(b->handler);
+        b->~block();
+        traits::deallocate(allocator, b, 1);
+    }
+
+    block* block_ = nullptr;
+};
+
+// Starts an operation. Whatever goes wrong while it is initiated is delivered to the handler
+// like any other failure, posted to its executor (by default `executor`). It throws only if
+// there is no memory to begin with, or if the signature has no place for a failure.
+template <operation Op, class Executor, class Handler>
+void start(Op op, const Executor& executor, Handler handler)
+{
+    using result = operation_result<Op>;
+    if constexpr (result::can_make_failure) {
+        boxed_handler<Handler> boxed(std::move(handler));
+        typename result::tuple failed;
+        try {
+            return initiate(std::move(op), executor, boxed_handler<Handler>(boxed));
+        } catch (...) {
+            failed = result::from_failure(std::current_exception());
+        }
+        const auto where = asio::get_associated_executor(boxed.get(), executor);
+        asio::post(where, [h = boxed.take(), r = std::move(failed)]() mutable {
+            std::apply(std::move(h), std::move(r));
+        });
+    } else {
+        initiate(std::move(op), executor, std::move(handler));
+    }
+}
+
+} // namespace turnstile::detail
+
+template <template <class, class> class Associator, class Handler, class Default>
+struct boost::asio::associator<Associator, turnstile::detail::boxed_handler<Handler>, Default>
+    : Associator<Handler, Default> {
+    using boxed = turnstile::detail::boxed_handler<Handler>;
+
+    static typename Associator<Handler, Default>::type get(const boxed& b) noexcept
+    {
+        return Associator<Handler, Default>::get(b.get());
+    }
+    static decltype(auto) get(const boxed& b, const Default& c) noexcept
+    {
+        return Associator<Handler, Default>::get(b.get(), c);
+    }
+};

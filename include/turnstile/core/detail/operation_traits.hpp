@@ -1,0 +1,76 @@
+#pragma once
+
+#include <turnstile/core/config.hpp>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <exception>
+#include <type_traits>
+
+namespace turnstile::detail {
+
+// A token that does nothing but tell the signature it is used for.
+struct signature_probe {};
+
+template <class Signature>
+struct signature_probe_result {
+    using type = Signature;
+};
+
+template <class T>
+struct awaitable_traits {
+    static constexpr bool is_awaitable = false;
+};
+
+template <class T, class Executor>
+struct awaitable_traits<asio::awaitable<T, Executor>> {
+    static constexpr bool is_awaitable = true;
+    using executor_type = Executor;
+    using signature = void(std::exception_ptr, T);
+};
+
+template <class Executor>
+struct awaitable_traits<asio::awaitable<void, Executor>> {
+    static constexpr bool is_awaitable = true;
+    using executor_type = Executor;
+    using signature = void(std::exception_ptr);
+};
+
+template <class Op>
+concept coroutine_operation =
+    std::is_invocable_v<Op> && awaitable_traits<std::invoke_result_t<Op>>::is_awaitable;
+
+template <class Op>
+concept token_operation =
+    !coroutine_operation<Op> && asio::is_async_operation<Op>::value && requires
+{
+    typename asio::completion_signature_of<Op>::type;
+};
+
+template <class Op>
+struct operation_signature;
+
+template <token_operation Op>
+struct operation_signature<Op> {
+    using type = typename asio::completion_signature_of<Op>::type;
+};
+
+template <coroutine_operation Op>
+struct operation_signature<Op> {
+    using type = typename awaitable_traits<std::invoke_result_t<Op>>::signature;
+};
+
+} // namespace turnstile::detail
+
+template <class Signature>
+class boost::asio::async_result<turnstile::detail::signature_probe, Signature> {
+public:
+    using return_type = turnstile::detail::signature_probe_result<Signature>;
+
+    template <class Initiation, class... Args>
+    static return_type initiate(Initiation&&, turnstile::detail::signature_probe, Args&&...)
+    {
+        return {};
+    }
+};
