@@ -7,6 +7,11 @@
 #include <turnstile/core/format.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/resilience/gcra.hpp>
+#include <turnstile/resilience/keyed_rate_limiter.hpp>
+#include <turnstile/resilience/rate_limiter.hpp>
+#include <turnstile/resilience/rate_options.hpp>
+#include <turnstile/resilience/reservation.hpp>
 #include <turnstile/sync/auto_reset_event.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/mutex.hpp>
