@@ -22,6 +22,9 @@ struct manual_clock {
     // Starts at a time of its own, so that "zero" is not special.
     static void reset() noexcept { elapsed() = std::chrono::hours(1); }
 
+    // Moves the clock, back too if need be; nothing runs.
+    static void shift(duration by) noexcept { elapsed() += by; }
+
     // Moves the clock, then runs what has become due.
     static void advance(asio::io_context& io, duration by)
     {
@@ -53,3 +56,8 @@ struct manual_wait_traits {
 using manual_timer = asio::basic_waitable_timer<manual_clock, manual_wait_traits>;
 
 } // namespace kit
+
+// So that naming the clock is enough.
+template <>
+struct boost::asio::wait_traits<kit::manual_clock> : kit::manual_wait_traits {
+};
