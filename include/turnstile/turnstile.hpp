@@ -12,6 +12,7 @@
 #include <turnstile/resilience/rate_limiter.hpp>
 #include <turnstile/resilience/rate_options.hpp>
 #include <turnstile/resilience/reservation.hpp>
+#include <turnstile/resilience/timeout.hpp>
 #include <turnstile/sync/auto_reset_event.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/mutex.hpp>
