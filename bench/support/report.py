@@ -15,6 +15,7 @@ COLUMNS = {
     "channel": "channel",
     "concurrent_channel": "concurrent_channel",
     "timer": "timer idiom",
+    "std_mutex": "std::mutex",
 }
 
 # Workload, what it is called in the table, and the floor that belongs to it.
@@ -30,6 +31,15 @@ ROWS = [
     ("cancel_1", "W8 cancel the only waiter", None),
     ("cancel_1000", "W8 cancel one of 1,000", None),
     ("cancel_100000", "W8 cancel one of 100,000", None),
+    ("rate_try", "rate limiter, try", None),
+    ("rate_try_no_clock", "the same, time stands still", None),
+    ("rate_try_2_threads", "the same on 2 threads", None),
+    ("rate_try_4", "rate limiter, 4 bandwidths, try", None),
+    ("rate_acquire", "rate limiter, acquire at once", "nested_call"),
+    ("rate_key", "rate limiter, 1,000,000 keys, try", None),
+    ("rate_come_and_go", "a key comes and is forgotten", None),
+    ("rate_purge", "an idle key is purged", None),
+    ("bytes_key", "a key, of 1,000,000 (bytes)", None),
     ("bytes_mutex", "a mutex (bytes)", None),
     ("bytes_event", "an event (bytes)", None),
     ("bytes_coroutine", "a waiting coroutine (bytes)", "bytes_coroutine"),
@@ -186,6 +196,7 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("semaphore_2_threads", "concurrent_channel", 1.0),
     ("broadcast_1000", "channel", 2.5),
     ("broadcast_100000", "channel", 2.5),
+    ("rate_try_no_clock", "std_mutex", 1.5),
     *((workload, "timer", 1.0)
       for workload in ("mutex", "semaphore", "broadcast_1000", "broadcast_100000")),
     *((f"cancel_{n}", competitor, 1.0)
@@ -195,6 +206,8 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
 
 # Ten coroutines yield at the same time, and Asio keeps the memory of two such posts.
 YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads")
+# A new key needs memory.
+YIELD_ALLOCATES += ("rate_come_and_go",)
 
 
 def misses(results):
