@@ -1,12 +1,6 @@
-#include "kit/completion.hpp"
-#include "kit/manual_clock.hpp"
-#include "kit/policies.hpp"
-#include "kit/run.hpp"
+#include "resilience/limiters.hpp"
 
 #include <turnstile/resilience/keyed_rate_limiter.hpp>
-
-#include <boost/asio.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -19,23 +13,12 @@
 
 namespace {
 
-namespace asio = boost::asio;
-using kit::completion;
-using turnstile::errc;
-using turnstile::error_code;
-using turnstile::nanoseconds;
-using turnstile::per_second;
-using turnstile::rate_event;
-using namespace std::chrono_literals;
+using namespace limiters;
 
 template <class Key, class Threading>
 using keyed_of =
     turnstile::basic_keyed_rate_limiter<Key, std::hash<Key>, std::equal_to<Key>,
                                         asio::any_io_executor, Threading, kit::manual_clock>;
-
-const auto nothing = [] {};
-
-void pass(asio::io_context& io, nanoseconds time) { kit::manual_clock::advance(io, time); }
 
 BOOST_AUTO_TEST_SUITE(keyed_rate_limiter)
 

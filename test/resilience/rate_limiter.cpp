@@ -1,14 +1,7 @@
-#include "kit/completion.hpp"
-#include "kit/manual_clock.hpp"
-#include "kit/policies.hpp"
-#include "kit/run.hpp"
 #include "kit/seed.hpp"
+#include "resilience/limiters.hpp"
 
-#include <turnstile/resilience/rate_limiter.hpp>
-
-#include <boost/asio.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <array>
@@ -24,23 +17,11 @@
 
 namespace {
 
-namespace asio = boost::asio;
-using kit::completion;
-using turnstile::bandwidth;
-using turnstile::errc;
-using turnstile::error_code;
-using turnstile::nanoseconds;
-using turnstile::per_second;
-using namespace std::chrono_literals;
-
-template <class Threading>
-using limiter_of =
-    turnstile::basic_rate_limiter<asio::any_io_executor, Threading, kit::manual_clock>;
+using namespace limiters;
 
 static_assert(!std::is_move_constructible_v<turnstile::rate_limiter>);
 
 constexpr auto huge = std::numeric_limits<std::uint64_t>::max();
-const auto nothing = [] {};
 
 // An operation with a signal to cancel it by.
 struct request {
@@ -54,8 +35,6 @@ struct request {
     completion c;
     asio::cancellation_signal signal;
 };
-
-void pass(asio::io_context& io, nanoseconds time) { kit::manual_clock::advance(io, time); }
 
 BOOST_AUTO_TEST_SUITE(rate_limiter)
 
