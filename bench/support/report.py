@@ -16,6 +16,7 @@ COLUMNS = {
     "concurrent_channel": "concurrent_channel",
     "timer": "timer idiom",
     "by_hand": "std::mutex by hand",
+    "std_mutex": "std::mutex",
 }
 
 # Workload, what it is called in the table, and the floor that belongs to it.
@@ -56,6 +57,15 @@ ROWS = [
     ("bulkhead_call", "async_call through a bulkhead", "direct_call"),
     ("bulkhead", "bulkhead, uncontended", "nested_call"),
     ("bulkhead_contended", "bulkhead, 10 of 100", "post"),
+    ("rate_try", "rate limiter, try", None),
+    ("rate_try_no_clock", "the same, time stands still", None),
+    ("rate_try_2_threads", "the same on 2 threads", None),
+    ("rate_try_4", "rate limiter, 4 bandwidths, try", None),
+    ("rate_acquire", "rate limiter, acquire at once", "nested_call"),
+    ("rate_key", "rate limiter, 1,000,000 keys, try", None),
+    ("rate_come_and_go", "a key comes and is forgotten", None),
+    ("rate_purge", "an idle key is purged", None),
+    ("bytes_key", "a key, of 1,000,000 (bytes)", None),
     ("bytes_mutex", "a mutex (bytes)", None),
     ("bytes_event", "an event (bytes)", None),
     ("bytes_coroutine", "a waiting coroutine (bytes)", "bytes_coroutine"),
@@ -226,6 +236,7 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("mpmc", "channel", 4.0),
     ("spsc_2_threads", "concurrent_channel", 4.0),
     ("mpmc_2_threads", "concurrent_channel", 4.0),
+    ("rate_try_no_clock", "std_mutex", 1.5),
     *((workload, "timer", 1.0)
       for workload in ("mutex", "semaphore", "broadcast_1000", "broadcast_100000")),
     ("barrier", "timer", 1.5),
@@ -242,6 +253,8 @@ YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads", "read_mostly")
 YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads")
 YIELD_ALLOCATES += ("oneshot",)  # made anew each time
 YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads", "bulkhead_contended")
+# A new key needs memory.
+YIELD_ALLOCATES += ("rate_come_and_go",)
 
 
 def misses(results):

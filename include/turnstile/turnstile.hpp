@@ -21,6 +21,12 @@
 #include <turnstile/resilience/call_outcome.hpp>
 #include <turnstile/resilience/circuit_breaker.hpp>
 #include <turnstile/resilience/rejection.hpp>
+#include <turnstile/resilience/gcra.hpp>
+#include <turnstile/resilience/keyed_rate_limiter.hpp>
+#include <turnstile/resilience/rate_limiter.hpp>
+#include <turnstile/resilience/rate_options.hpp>
+#include <turnstile/resilience/reservation.hpp>
+#include <turnstile/resilience/timeout.hpp>
 #include <turnstile/sync/auto_reset_event.hpp>
 #include <turnstile/sync/barrier.hpp>
 #include <turnstile/sync/counter.hpp>

@@ -1,12 +1,4 @@
-#include "kit/completion.hpp"
-#include "kit/manual_clock.hpp"
-#include "kit/policies.hpp"
-#include "kit/run.hpp"
-
-#include <turnstile/resilience/rate_limiter.hpp>
-
-#include <boost/asio.hpp>
-#include <boost/test/unit_test.hpp>
+#include "resilience/limiters.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,23 +10,10 @@
 
 namespace {
 
-namespace asio = boost::asio;
-using kit::completion;
-using turnstile::errc;
-using turnstile::error_code;
-using turnstile::nanoseconds;
-using turnstile::per_second;
-using namespace std::chrono_literals;
+using namespace limiters;
 
-template <class Threading>
-using limiter_of =
-    turnstile::basic_rate_limiter<asio::any_io_executor, Threading, kit::manual_clock>;
 template <class Threading>
 using reservation_of = typename limiter_of<Threading>::reservation_type;
-
-const auto nothing = [] {};
-
-void pass(asio::io_context& io, nanoseconds time) { kit::manual_clock::advance(io, time); }
 
 BOOST_AUTO_TEST_SUITE(reservation)
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <turnstile/core/detail/completion_target.hpp>
+#include <turnstile/core/detail/executor_work.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
 
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/recycling_allocator.hpp>
 
 #include <memory>
@@ -54,7 +54,7 @@ private:
 
         wait_state_ptr<Threading> state; // nobody else may hold one by the time it arrives
         std::optional<detour> way;
-        asio::executor_work_guard<HandlerExecutor> work;
+        executor_work<HandlerExecutor> work;
     };
     using memory = asio::recycling_allocator<foreign>;
     struct recycle {

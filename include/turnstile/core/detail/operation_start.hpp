@@ -1,15 +1,13 @@
 #pragma once
 
+#include <turnstile/core/detail/handler_allocator.hpp>
 #include <turnstile/core/detail/operation_result.hpp>
 #include <turnstile/core/operation.hpp>
 
-#include <boost/asio/associated_allocator.hpp>
-#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/associator.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/recycling_allocator.hpp>
 
 #include <atomic>
 #include <concepts>
@@ -59,21 +57,12 @@ class boxed_handler {
         Handler handler;
         std::atomic<int> references{1};
     };
-    using allocator_type_of_block = typename std::allocator_traits<asio::associated_allocator_t<
-        Handler, asio::recycling_allocator<void>>>::template rebind_alloc<block>;
-    using traits = std::allocator_traits<allocator_type_of_block>;
 
 public:
     explicit boxed_handler(Handler&& handler)
+        : block_(make_in_memory_of<block>(
+              handler, [&](void* memory) { return new (memory) block(std::move(handler)); }))
     {
-        auto allocator = allocator_for(handler);
-        block_ = traits::allocate(allocator, 1);
-        try {
-            new (block_) block(std::move(handler));
-        } catch (...) {
-            traits::deallocate(allocator, block_, 1);
-            throw;
-        }
     }
     boxed_handler(const boxed_handler& other) noexcept : block_(other.block_)
     {
@@ -100,20 +89,11 @@ public:
     }
 
 private:
-    static allocator_type_of_block allocator_for(const Handler& handler) noexcept
-    {
-        return allocator_type_of_block(
-            asio::get_associated_allocator(handler, asio::recycling_allocator<void>()));
-    }
-
     void release() noexcept
     {
         block* b = std::exchange(block_, nullptr);
-        if (!b || b->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
-            return;
-        auto allocator = allocator_for(b->handler);
-        b->~block();
-        traits::deallocate(allocator, b, 1);
+        if (b && b->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+            destroy_in_memory_of(b->handler, b);
     }
 
     block* block_ = nullptr;

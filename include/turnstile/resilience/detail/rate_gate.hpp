@@ -154,10 +154,8 @@ verdict rate_gate<Threading, Clock>::look(std::uint64_t n, nanoseconds within,
 {
     nanoseconds delay = nanoseconds::max();
     const verdict result = this->update([&](ready_list& ready) {
-        if (n == 0)
-            return verdict::refused(errc::invalid_argument);
-        if (n > levels_.burst())
-            return verdict::refused(errc::too_large);
+        if (!levels_.check(n).must_wait())
+            return levels_.check(n);
         serve(ready);
         levels_.hold();
         const nanoseconds time = this->now();
@@ -434,10 +432,8 @@ error_code rate_gate<Threading, Clock>::reserve(rate_claim& claim, std::uint64_t
                                                 nanoseconds within, nanoseconds& when) noexcept
 {
     const verdict result = this->update([&](ready_list& ready) {
-        if (n == 0)
-            return verdict::refused(errc::invalid_argument);
-        if (n > levels_.burst())
-            return verdict::refused(errc::too_large);
+        if (!levels_.check(n).must_wait())
+            return levels_.check(n);
         serve(ready);
         levels_.hold();
         const nanoseconds time = this->now();
@@ -497,7 +493,7 @@ template <class Threading, class Clock>
 nanoseconds rate_gate<Threading, Clock>::time_until(std::uint64_t n) noexcept
 {
     return this->update([&](ready_list& ready) {
-        if (n == 0 || n > levels_.burst())
+        if (!levels_.check(n).must_wait())
             return nanoseconds::max();
         serve(ready);
         const nanoseconds time = this->now();

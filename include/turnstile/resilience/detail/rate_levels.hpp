@@ -1,5 +1,6 @@
 #pragma once
 
+#include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/resilience/gcra.hpp>
 
@@ -33,6 +34,14 @@ public:
     std::uint64_t burst() const noexcept { return burst_.load(std::memory_order_relaxed); }
 
     enum class outcome { taken, refused, held };
+
+    // Whether n permits can ever be had.
+    verdict check(std::uint64_t n) const noexcept
+    {
+        if (n == 0)
+            return verdict::refused(errc::invalid_argument);
+        return n > burst() ? verdict::refused(errc::too_large) : verdict::wait();
+    }
 
     // Without the lock.
     outcome try_take(nanoseconds now, std::uint64_t n) noexcept

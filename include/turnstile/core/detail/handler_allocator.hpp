@@ -1,0 +1,45 @@
+#pragma once
+
+#include <boost/asio/associated_allocator.hpp>
+#include <boost/asio/recycling_allocator.hpp>
+
+#include <memory>
+
+namespace turnstile::detail {
+
+// The allocator for blocks that hold a handler: its own, or what Asio recycles.
+template <class T, class Handler>
+using handler_allocator_t = typename std::allocator_traits<boost::asio::associated_allocator_t<
+    Handler, boost::asio::recycling_allocator<void>>>::template rebind_alloc<T>;
+
+template <class T, class Handler>
+handler_allocator_t<T, Handler> handler_allocator(const Handler& handler) noexcept
+{
+    return handler_allocator_t<T, Handler>(
+        boost::asio::get_associated_allocator(handler, boost::asio::recycling_allocator<void>()));
+}
+
+// Makes a T in memory of the handler that is about to move into it.
+template <class T, class Handler, class Make>
+T* make_in_memory_of(const Handler& handler, Make&& make)
+{
+    auto allocator = handler_allocator<T>(handler);
+    T* p = std::allocator_traits<decltype(allocator)>::allocate(allocator, 1);
+    try {
+        return make(static_cast<void*>(p));
+    } catch (...) {
+        std::allocator_traits<decltype(allocator)>::deallocate(allocator, p, 1);
+        throw;
+    }
+}
+
+// Ends a T and frees its memory; `handler` is the one inside it.
+template <class T, class Handler>
+void destroy_in_memory_of(const Handler& handler, T* p) noexcept
+{
+    auto allocator = handler_allocator<T>(handler);
+    std::destroy_at(p);
+    std::allocator_traits<decltype(allocator)>::deallocate(allocator, p, 1);
+}
+
+} // namespace turnstile::detail

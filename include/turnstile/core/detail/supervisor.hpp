@@ -1,0 +1,493 @@
+#pragma once
+
+// Running operations on behalf of a handler, with the means to cancel each of them: what
+// timeout, retry and hedge have in common.
+//
+// A cancellation signal must not be emitted while the operation moves on, so everything that
+// happens (an operation completes, the timer expires, the caller cancels) goes through a
+// strand of the supervisor's own, on top of the handler's executor. There, handle() of the
+// derived class decides what to do next; sooner or later it calls finish().
+//
+// Whatever is under way is a party: operations, the wait of the timer, a caller's
+// cancellation on its way to the strand. The handler is called when the last one has left. So
+// everything is awaited before the caller goes on, and there is one completion.
+//
+// The first operation is started by the initiating function, as ever, which is outside the
+// strand: until it is done, the gate is closed, and what happens meanwhile waits.
+
+#include <turnstile/core/clock.hpp>
+#include <turnstile/core/detail/cancel_relay.hpp>
+#include <turnstile/core/detail/handler_allocator.hpp>
+#include <turnstile/core/detail/handler_executor.hpp>
+#include <turnstile/core/detail/operation_start.hpp>
+
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace turnstile::detail {
+
+// A strand on top of an executor; one that is a strand already will do.
+template <class Executor>
+struct serial {
+    using type = asio::strand<Executor>;
+    static type make(const Executor& executor) { return asio::make_strand(executor); }
+};
+template <class Executor>
+struct serial<asio::strand<Executor>> {
+    using type = asio::strand<Executor>;
+    static type make(const type& executor) noexcept { return executor; }
+};
+
+// What has happened since handle() was called last.
+struct supervised_events {
+    bool completed;                      // an operation, or several
+    bool expired;                        // the timer
+    asio::cancellation_type_t cancelled; // by the caller
+};
+
+// Parties and events of a supervisor, in one word.
+class supervisor_word {
+public:
+    using bits = std::uint32_t;
+    static constexpr bits completed = 2;
+    static constexpr bits expired = 4;
+
+    static constexpr bits cancelled(asio::cancellation_type_t type) noexcept
+    {
+        return (static_cast<bits>(type) << cancel_shift) & cancel_mask;
+    }
+
+    void join() noexcept { word_.fetch_add(party, std::memory_order_relaxed); }
+
+    bool is_last() const noexcept
+    {
+        return (word_.load(std::memory_order_acquire) >> party_shift) == 1;
+    }
+
+    bool try_join() noexcept
+    {
+        bits now = word_.load(std::memory_order_relaxed);
+        while (now >= party) {
+            if (word_.compare_exchange_weak(now, now + party, std::memory_order_relaxed))
+                return true;
+        }
+        return false;
+    }
+
+    // True for the last one.
+    bool leave() noexcept
+    {
+        return (word_.fetch_sub(party, std::memory_order_acq_rel) >> party_shift) == 1;
+    }
+
+    // True if the gate is open, that is, the caller is to look at the events.
+    bool raise(bits events) noexcept
+    {
+        return (word_.fetch_or(events, std::memory_order_acq_rel) & open) != 0;
+    }
+
+    // The events so far, each told once.
+    bits take() noexcept
+    {
+        return word_.fetch_and(~events_mask, std::memory_order_acq_rel) & events_mask;
+    }
+
+    // The initiating function has done its part: opens the gate and leaves. But if something
+    // has happened already it opens only, and returns true: somebody must look at it.
+    bool open_and_leave(bool& last) noexcept
+    {
+        bits now = word_.load(std::memory_order_relaxed);
+        for (;;) {
+            const bool pending = (now & events_mask) != 0;
+            const bits next = (pending ? now : now - party) | open;
+            if (word_.compare_exchange_weak(now, next, std::memory_order_acq_rel)) {
+                last = !pending && (now >> party_shift) == 1;
+                return pending;
+            }
+        }
+    }
+
+    // Whether a party was dropped instead of completing: then the handler is dropped, too.
+    void drop() noexcept { word_.fetch_or(dropped | wake, std::memory_order_acq_rel); }
+    void undrop() noexcept { word_.fetch_and(~dropped, std::memory_order_acq_rel); }
+    bool is_dropped() const noexcept
+    {
+        return (word_.load(std::memory_order_acquire) & dropped) != 0;
+    }
+
+    static supervised_events events(bits taken) noexcept
+    {
+        return {(taken & completed) != 0, (taken & expired) != 0,
+                static_cast<asio::cancellation_type_t>((taken & cancel_mask) >> cancel_shift)};
+    }
+
+private:
+    static constexpr bits open = 1;
+    static constexpr bits dropped = 8;
+    static constexpr bits cancel_shift = 4;
+    static constexpr bits cancel_mask = 7U << cancel_shift; // terminal, partial, total
+    static constexpr bits wake = 0x80;
+    static constexpr bits party_shift = 8;
+    static constexpr bits party = 1U << party_shift;
+    static constexpr bits events_mask = completed | expired | cancel_mask | wake;
+
+    std::atomic<bits> word_{party}; // the initiating function, behind a closed gate
+};
+
+// One operation run by a supervisor.
+template <class Signature>
+struct supervised_operation {
+    using result_type = typename result_traits<Signature>::tuple;
+
+    asio::cancellation_signal signal;
+    std::optional<result_type> result;
+    std::exception_ptr not_started; // what its initiation threw
+    bool running = false;
+
+    // Its result, once it has one; then it is over.
+    std::optional<result_type> take()
+    {
+        if (!running || (!result && !not_started))
+            return std::nullopt;
+        running = false;
+        signal.slot().clear(); // what it left there is about an operation that is gone
+        if (not_started) {
+            if constexpr (result_traits<Signature>::can_make_failure)
+                result = result_traits<Signature>::from_failure(std::move(not_started));
+            not_started = nullptr;
+        }
+        return std::exchange(result, std::nullopt);
+    }
+
+    void cancel(asio::cancellation_type_t type)
+    {
+        if (running && !result && !not_started)
+            signal.emit(type);
+    }
+};
+
+template <class Derived, class Signature, class Handler, class Executor, class Clock>
+class supervisor : private cancel_relay::target {
+public:
+    using operation_type = supervised_operation<Signature>;
+    using result_type = typename operation_type::result_type;
+    using executor_type = Executor;
+    using strand_type = typename serial<executor_type>::type;
+    using time_point = typename Clock::time_point;
+
+    // Makes one and starts it: derived.begin() arms what it needs, and starts an operation.
+    template <class... Args, class Begin>
+    static void run(Handler handler, const Executor& executor, Begin&& begin, Args&&... args)
+    {
+        initiator self(make_in_memory_of<Derived>(handler, [&](void* memory) {
+            return new (memory) Derived(std::move(handler), executor, std::forward<Args>(args)...);
+        }));
+        self->relay_ = cancel_relay::connect(self->handler_, *self);
+        std::forward<Begin>(begin)(*self);
+        self.done();
+    }
+
+    supervisor(const supervisor&) = delete;
+    supervisor& operator=(const supervisor&) = delete;
+
+protected:
+    supervisor(Handler&& handler, const Executor& executor)
+        : handler_(std::move(handler)), executor_(executor),
+          strand_(serial<executor_type>::make(executor_))
+    {
+    }
+    ~supervisor()
+    {
+        if (relay_)
+            relay_->disconnect();
+    }
+
+    const strand_type& strand() const noexcept { return strand_; }
+
+    // Starts an operation: `start` is called with a handler for it. What that throws is the
+    // operation's failure.
+    template <class Start>
+    void start_operation(operation_type& op, Start&& start)
+    {
+        op.running = true;
+        try {
+            std::forward<Start>(start)(operation_handler(*this, op));
+        } catch (...) {
+            word_.undrop();
+            if constexpr (!result_traits<Signature>::can_make_failure)
+                throw;
+            op.not_started = std::current_exception();
+            word_.raise(supervisor_word::completed);
+        }
+    }
+
+    // Starts the timer; it never expires if the time is as late as can be.
+    void start_timer(time_point when)
+    {
+        if (when == time_point::max())
+            return;
+        if (!timer_)
+            timer_.emplace(executor_);
+        timer_->expires_at(when);
+        timer_->async_wait(timer_handler(*this));
+    }
+
+    void stop_timer() noexcept
+    {
+        try {
+            if (timer_)
+                timer_->cancel();
+        } catch (...) { // then it expires, and nobody minds
+        }
+    }
+
+    // As if the timer had expired right now.
+    void expire_at_once() noexcept { word_.raise(supervisor_word::expired); }
+
+    // The result for the handler, which gets it when everybody has left.
+    void finish(result_type&& result)
+    {
+        stop_timer();
+        final_.emplace(std::move(result));
+    }
+    bool is_finished() const noexcept { return final_.has_value(); }
+
+private:
+    using allocator_type = asio::associated_allocator_t<Handler>;
+
+    // Counts as a party for as long as it lives.
+    class party {
+    public:
+        explicit party(supervisor& s) noexcept : self_(&s) { s.word_.join(); }
+        party(supervisor& s, std::adopt_lock_t) noexcept : self_(&s) {}
+        party(party&& other) noexcept : self_(std::exchange(other.self_, nullptr)) {}
+        party& operator=(party&&) = delete;
+        ~party()
+        {
+            if (self_ && self_->word_.leave())
+                self_->last_one_left(false);
+        }
+
+        supervisor* operator->() const noexcept { return self_; }
+        bool is_last() const noexcept { return self_->word_.is_last(); }
+
+        // On the strand, with events: looks at them, and leaves.
+        void arrive(supervisor_word::bits events)
+        {
+            supervisor& s = *self_;
+            if (s.word_.raise(events))
+                s.look();
+            leave();
+        }
+        void leave()
+        {
+            supervisor* s = std::exchange(self_, nullptr);
+            if (s->word_.leave())
+                s->last_one_left(true);
+        }
+
+        // This party will not complete. The others should end soon.
+        void drop() noexcept
+        {
+            if (!self_)
+                return;
+            self_->word_.drop();
+            try {
+                strand_type strand = self_->strand_;
+                asio::dispatch(strand, [p = std::move(*this)]() mutable { p.arrive(0); });
+            } catch (...) {
+            }
+        }
+
+    private:
+        supervisor* self_;
+    };
+
+    // What the handlers below have in common: where they run, and that being destroyed
+    // instead of called matters.
+    class party_handler {
+    public:
+        using executor_type = strand_type;
+        using allocator_type = typename supervisor::allocator_type;
+
+        explicit party_handler(supervisor& s) noexcept : party_(s) {}
+        party_handler(party_handler&&) noexcept = default;
+        ~party_handler() { party_.drop(); }
+
+        executor_type get_executor() const noexcept { return party_->strand_; }
+        allocator_type get_allocator() const noexcept
+        {
+            return asio::get_associated_allocator(party_->handler_);
+        }
+
+    protected:
+        party party_;
+    };
+
+    class timer_handler : public party_handler {
+    public:
+        using party_handler::party_handler;
+
+        void operator()(const error_code& ec)
+        {
+            party p(std::move(this->party_));
+            p.arrive(ec ? 0 : supervisor_word::expired);
+        }
+    };
+
+    class operation_handler : public party_handler {
+    public:
+        using cancellation_slot_type = asio::cancellation_slot;
+
+        operation_handler(supervisor& s, operation_type& op) noexcept
+            : party_handler(s), operation_(&op)
+        {
+        }
+
+        cancellation_slot_type get_cancellation_slot() const noexcept
+        {
+            return operation_->signal.slot();
+        }
+
+        template <class... Args>
+        void operator()(Args&&... args)
+        {
+            party p(std::move(this->party_));
+            if (p->strand_.running_in_this_thread()) [[likely]] {
+                operation_->result.emplace(std::forward<Args>(args)...);
+                return p.arrive(supervisor_word::completed);
+            }
+            // Not every operation knows that it has to complete on the handler's executor.
+            const strand_type strand = p->strand_;
+            asio::dispatch(strand, [p = std::move(p), op = operation_,
+                                    r = result_type(std::forward<Args>(args)...)]() mutable {
+                op->result.emplace(std::move(r));
+                p.arrive(supervisor_word::completed);
+            });
+        }
+
+    private:
+        operation_type* operation_;
+    };
+
+    // The initiating function's own party.
+    class initiator {
+    public:
+        explicit initiator(Derived* self) noexcept : self_(self) {}
+        initiator(const initiator&) = delete;
+        initiator& operator=(const initiator&) = delete;
+        ~initiator() // without done(): something has thrown
+        {
+            if (!self_)
+                return;
+            self_->stop_timer();
+            self_->word_.drop();
+            party last(*self_, std::adopt_lock);
+        }
+
+        Derived* operator->() const noexcept { return self_; }
+        Derived& operator*() const noexcept { return *self_; }
+
+        void done()
+        {
+            supervisor* s = std::exchange(self_, nullptr);
+            bool last = false;
+            if (s->word_.open_and_leave(last))
+                s->look_on_the_strand(party(*s, std::adopt_lock));
+            else if (last)
+                s->last_one_left(false);
+        }
+
+    private:
+        Derived* self_;
+    };
+
+    Derived& derived() noexcept { return static_cast<Derived&>(*this); }
+
+    // Without memory for that: the timer's party looks, which is called without any; or if
+    // that is over, nobody is left, and it is as if the operation had not been started.
+    void look_on_the_strand(party p)
+    {
+        const strand_type strand = strand_;
+        try {
+            asio::post(strand, [helper = party(*this)]() mutable { helper.arrive(0); });
+        } catch (...) {
+            stop_timer();
+            if (p.is_last())
+                throw;
+        }
+    }
+
+    // On the strand. What happens while it looks is seen by the same look.
+    void look()
+    {
+        if (looking_)
+            return;
+        struct scope {
+            bool& looking;
+            ~scope() { looking = false; }
+        } looking{looking_ = true};
+        while (const auto taken = word_.take()) {
+            if (word_.is_dropped())
+                stop_timer();
+            else
+                derived().handle(supervisor_word::events(taken));
+        }
+    }
+
+    // Nothing is under way any more, so nobody else knows this supervisor.
+    void last_one_left(bool on_the_strand)
+    {
+        if (relay_)
+            relay_->disconnect();
+        if (on_the_strand && final_ && !word_.is_dropped()) {
+            result_type result(std::move(*final_));
+            call_handler(release_handler(), std::move(result));
+        } else {
+            [[maybe_unused]] const Handler dropped = release_handler();
+        }
+    }
+
+    // Ends the supervisor and frees its memory, which the handler may use again.
+    Handler release_handler()
+    {
+        Handler handler(std::move(handler_));
+        destroy_in_memory_of(handler, &derived());
+        return handler;
+    }
+
+    bool try_hold() noexcept override { return word_.try_join(); }
+    void accept(asio::cancellation_type_t type) override
+    {
+        party p(*this, std::adopt_lock);
+        const strand_type strand = strand_;
+        asio::dispatch(strand, [p = std::move(p), type]() mutable {
+            p.arrive(supervisor_word::cancelled(type));
+        });
+    }
+
+    supervisor_word word_;
+    bool looking_ = false;
+    Handler handler_;
+    executor_type executor_;
+    strand_type strand_;
+    std::shared_ptr<cancel_relay> relay_;
+    std::optional<result_type> final_;
+    std::optional<asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, executor_type>>
+        timer_;
+};
+
+} // namespace turnstile::detail

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <turnstile/core/detail/deadline.hpp>
+#include <turnstile/core/detail/supervisor.hpp>
+#include <turnstile/core/error.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace turnstile::detail {
+
+// When time is up: so much later than the start, or at a given time.
+template <class Clock>
+struct time_after {
+    using clock = Clock;
+    nanoseconds delay;
+
+    typename Clock::time_point deadline() const noexcept
+    {
+        return delay <= nanoseconds::zero() ? Clock::time_point::min()
+                                            : later<Clock>(Clock::now(), delay);
+    }
+};
+
+template <class Clock>
+struct time_at {
+    using clock = Clock;
+    typename Clock::time_point when;
+
+    typename Clock::time_point deadline() const noexcept
+    {
+        return when <= Clock::now() ? Clock::time_point::min() : when;
+    }
+};
+
+struct timeout_counters {
+    std::atomic<std::uint64_t> calls{0};
+    std::atomic<std::uint64_t> timed_out{0};
+};
+
+// Runs one operation, and cancels it when time is up.
+template <class Clock, class Signature, class Handler, class Executor>
+class timeout_supervisor final
+    : public supervisor<timeout_supervisor<Clock, Signature, Handler, Executor>, Signature, Handler,
+                        Executor, Clock> {
+    using base = supervisor<timeout_supervisor, Signature, Handler, Executor, Clock>;
+    using traits = result_traits<Signature>;
+    friend base;
+    static_assert(traits::reports_failure,
+                  "A timeout needs a way to report it: the operation's signature must start "
+                  "with an error_code or an exception_ptr.");
+
+public:
+    timeout_supervisor(Handler&& handler, const Executor& executor, asio::cancellation_type_t type,
+                       std::shared_ptr<timeout_counters> counters)
+        : base(std::move(handler), executor), type_(type), counters_(std::move(counters))
+    {
+    }
+
+    // `initiate` is called with the supervisor's strand and a handler.
+    template <class Initiate>
+    void begin(typename Clock::time_point deadline, Initiate&& initiate)
+    {
+        if (counters_)
+            counters_->calls.fetch_add(1, std::memory_order_relaxed);
+        const bool at_once = deadline == Clock::time_point::min();
+        if (!at_once)
+            this->start_timer(deadline);
+        this->start_operation(operation_, [&](auto handler) {
+            std::forward<Initiate>(initiate)(this->strand(), std::move(handler));
+        });
+        if (at_once)
+            this->expire_at_once();
+    }
+
+private:
+    enum class cause { none, time, caller };
+
+    void handle(supervised_events events)
+    {
+        if (auto result = operation_.take()) {
+            if (cause_ == cause::time && traits::failure_of(*result).is_cancelled()) {
+                traits::replace_failure(*result, make_error_code(errc::timed_out));
+                if (counters_)
+                    counters_->timed_out.fetch_add(1, std::memory_order_relaxed);
+            }
+            return this->finish(std::move(*result));
+        }
+        if (events.cancelled != asio::cancellation_type::none)
+            cancel(cause::caller, events.cancelled);
+        if (events.expired)
+            cancel(cause::time, type_);
+    }
+
+    // Who asks first is the one who is told.
+    void cancel(cause who, asio::cancellation_type_t type)
+    {
+        if (cause_ == cause::none)
+            cause_ = who;
+        operation_.cancel(type);
+    }
+
+    typename base::operation_type operation_;
+    asio::cancellation_type_t type_;
+    cause cause_ = cause::none;
+    std::shared_ptr<timeout_counters> counters_;
+};
+
+template <class Signature, class When, class Handler, class Executor, class Initiate>
+void run_with_timeout(Handler handler, const Executor& executor, const When& when,
+                      asio::cancellation_type_t type, Initiate&& initiate,
+                      std::shared_ptr<timeout_counters> counters = nullptr)
+{
+    using runner = timeout_supervisor<typename When::clock, Signature, Handler, Executor>;
+    runner::run(
+        std::move(handler), executor,
+        [&](runner& self) { self.begin(when.deadline(), std::forward<Initiate>(initiate)); }, type,
+        std::move(counters));
+}
+
+} // namespace turnstile::detail

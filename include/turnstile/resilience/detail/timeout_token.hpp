@@ -1,0 +1,110 @@
+#pragma once
+
+#include <turnstile/core/detail/handler_executor.hpp>
+#include <turnstile/resilience/detail/timeout_supervisor.hpp>
+
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace turnstile::detail {
+
+template <class When, class Token>
+struct timeout_token {
+    When when;
+    Token token;
+};
+
+// An initiation that goes on to start `Initiation`, with a handler that can be timed out.
+template <class Signature, class When, class Initiation>
+struct timed_initiation {
+    When when;
+    Initiation initiation;
+
+    template <class Handler, class... Args>
+    void operator()(Handler&& handler, Args&&... args) &&
+    {
+        const auto executor = executor_for(handler, asio::get_associated_executor(initiation));
+        run_with_timeout<Signature>(
+            std::decay_t<Handler>(std::forward<Handler>(handler)), executor, when,
+            asio::cancellation_type::all, [&](const auto&, auto inner) {
+                std::move(initiation)(std::move(inner), std::forward<Args>(args)...);
+            });
+    }
+    template <class Handler, class... Args>
+    void operator()(Handler&& handler, Args&&... args) const&
+    {
+        timed_initiation(*this).template operator()<Handler, Args...>(
+            std::forward<Handler>(handler), std::forward<Args>(args)...);
+    }
+};
+
+// The same with the executor of the initiation, if it has one.
+template <class Signature, class When, class Initiation>
+struct timed_initiation_with_executor : timed_initiation<Signature, When, Initiation> {
+    using executor_type = typename Initiation::executor_type;
+    executor_type get_executor() const noexcept { return this->initiation.get_executor(); }
+};
+
+template <class Signature, class When, class Initiation>
+auto make_timed_initiation(const When& when, Initiation&& initiation)
+{
+    using stored = std::decay_t<Initiation>;
+    using plain = timed_initiation<Signature, When, stored>;
+    if constexpr (requires { typename stored::executor_type; })
+        return timed_initiation_with_executor<Signature, When, stored>{
+            plain{when, std::forward<Initiation>(initiation)}};
+    else
+        return plain{when, std::forward<Initiation>(initiation)};
+}
+
+// The function form. Without an executor, a handler that has none leaves it to the operation.
+template <class Executor, class When, class Op, class Token>
+auto with_timeout(const Executor& executor, const When& when,
+                  std::shared_ptr<timeout_counters> counters, Op&& op, Token& token)
+{
+    using op_type = std::decay_t<Op>;
+    using signature = operation_signature_t<Op>;
+    return asio::async_initiate<Token, signature>(
+        [executor, when, counters = std::move(counters)](auto handler, op_type o) mutable {
+            using handler_type = decltype(handler);
+            if constexpr (needs_executor<handler_type, Executor>) {
+                static_assert(!coroutine_operation<op_type>,
+                              "The handler has no executor for the coroutine to run on. Give "
+                              "async_with_timeout an executor as its first argument.");
+                std::move(o)(timeout_token<When, handler_type>{when, std::move(handler)});
+            } else {
+                const auto where = executor_for(handler, executor);
+                run_with_timeout<signature>(
+                    std::move(handler), where, when, asio::cancellation_type::all,
+                    [&](const auto& strand, auto inner) {
+                        initiate(std::move(o), strand, std::move(inner));
+                    },
+                    std::move(counters));
+            }
+        },
+        token, std::forward<Op>(op));
+}
+
+} // namespace turnstile::detail
+
+template <class When, class Token, class Signature>
+class boost::asio::async_result<turnstile::detail::timeout_token<When, Token>, Signature> {
+public:
+    template <class Initiation, class Timed, class... Args>
+    static auto initiate(Initiation&& initiation, Timed&& timed, Args&&... args)
+        -> decltype(asio::async_initiate<Token, Signature>(
+            turnstile::detail::make_timed_initiation<Signature>(
+                timed.when, std::forward<Initiation>(initiation)),
+            timed.token, std::forward<Args>(args)...))
+    {
+        Token token(std::forward<Timed>(timed).token);
+        return asio::async_initiate<Token, Signature>(
+            turnstile::detail::make_timed_initiation<Signature>(
+                timed.when, std::forward<Initiation>(initiation)),
+            token, std::forward<Args>(args)...);
+    }
+};
