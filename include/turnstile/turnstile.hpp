@@ -7,6 +7,13 @@
 #include <turnstile/core/format.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/resilience/backoff.hpp>
+#include <turnstile/resilience/hedge.hpp>
+#include <turnstile/resilience/hedge_policy.hpp>
+#include <turnstile/resilience/latency_estimator.hpp>
+#include <turnstile/resilience/retry.hpp>
+#include <turnstile/resilience/retry_budget.hpp>
+#include <turnstile/resilience/retry_policy.hpp>
 #include <turnstile/resilience/timeout.hpp>
 #include <turnstile/sync/auto_reset_event.hpp>
 #include <turnstile/sync/event.hpp>
