@@ -1,5 +1,6 @@
 // Runs one workload so many times on one thread, for valgrind to count the instructions:
 // count <workload> <n>. See bench/instructions.
+#include "support/breakers.hpp"
 #include "support/meter.hpp"
 #include "support/workloads.hpp"
 
@@ -45,12 +46,22 @@ bool post(std::int64_t n)
     return loop(unmeasured, n, [] { return asio::post(asio::use_awaitable); });
 }
 
+template <class Breaker>
+bool pass_circuit(std::int64_t n)
+{
+    return permits<Breaker>(unmeasured, n);
+}
+
 struct workload {
     std::string_view name;
     bool (*run)(std::int64_t n);
 };
 
 constexpr workload workloads[] = {
+    {"breaker", &pass_circuit<turnstile_breaker<turnstile::circuit_breaker, in_a_row>>},
+    {"breaker_count", &pass_circuit<turnstile_breaker<turnstile::circuit_breaker, last_hundred>>},
+    {"hand_breaker", &pass_circuit<hand_made_breaker>},
+    {"bulkhead", &lock<turnstile_bulkhead<turnstile::bulkhead>>},
     {"lock", &lock<turnstile_mutex<turnstile::mutex>>},
     {"lock_local", &lock<turnstile_mutex<turnstile::local::mutex>>},
     {"channel_lock", &lock<channel_gate<channel>>},

@@ -15,6 +15,7 @@ COLUMNS = {
     "channel": "channel",
     "concurrent_channel": "concurrent_channel",
     "timer": "timer idiom",
+    "by_hand": "std::mutex by hand",
 }
 
 # Workload, what it is called in the table, and the floor that belongs to it.
@@ -30,6 +31,13 @@ ROWS = [
     ("cancel_1", "W8 cancel the only waiter", None),
     ("cancel_1000", "W8 cancel one of 1,000", None),
     ("cancel_100000", "W8 cancel one of 100,000", None),
+    ("breaker", "breaker, a closed circuit", None),
+    ("breaker_count", "breaker, the last 100 calls", None),
+    ("breaker_time", "breaker, a window of time", None),
+    ("breaker_call", "async_call through a breaker", "direct_call"),
+    ("bulkhead_call", "async_call through a bulkhead", "direct_call"),
+    ("bulkhead", "bulkhead, uncontended", "nested_call"),
+    ("bulkhead_contended", "bulkhead, 10 of 100", "post"),
     ("bytes_mutex", "a mutex (bytes)", None),
     ("bytes_event", "an event (bytes)", None),
     ("bytes_coroutine", "a waiting coroutine (bytes)", "bytes_coroutine"),
@@ -40,6 +48,7 @@ FLOORS = {
     "nested_call": "nested awaitable call",
     "post": "co_await post",
     "std_mutex": "std::mutex lock and unlock",
+    "direct_call": "the same call without it",
 }
 
 
@@ -178,6 +187,9 @@ def print_notes(results):
 
 
 AIMS = [  # workload, competitor, how many times as long as ours it must take
+    ("breaker", "by_hand", 1.0),
+    ("bulkhead", "channel", 4.0),
+    ("bulkhead_contended", "channel", 1.0),
     ("lock", "channel", 6.0),
     ("acquire", "channel", 6.0),
     ("mutex", "channel", 1.0),
@@ -194,7 +206,7 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
 
 
 # Ten coroutines yield at the same time, and Asio keeps the memory of two such posts.
-YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads")
+YIELD_ALLOCATES = ("semaphore", "semaphore_2_threads", "bulkhead_contended")
 
 
 def misses(results):

@@ -15,6 +15,12 @@
 #include <turnstile/resilience/retry_budget.hpp>
 #include <turnstile/resilience/retry_policy.hpp>
 #include <turnstile/resilience/timeout.hpp>
+#include <turnstile/resilience/adaptive_limit.hpp>
+#include <turnstile/resilience/breaker_policy.hpp>
+#include <turnstile/resilience/bulkhead.hpp>
+#include <turnstile/resilience/call_outcome.hpp>
+#include <turnstile/resilience/circuit_breaker.hpp>
+#include <turnstile/resilience/rejection.hpp>
 #include <turnstile/sync/auto_reset_event.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/mutex.hpp>

@@ -117,34 +117,38 @@ void permit_gate<Threading>::take_back(waiter& w, ready_list& ready) noexcept
 template <class Threading>
 void permit_gate<Threading>::resize(std::uint64_t maximum) noexcept
 {
-    this->update([&](ready_list& ready) {
-        const std::uint64_t word = set_flags(contended);
-        const std::uint64_t old = maximum_.load(std::memory_order_relaxed);
-        std::uint64_t permits = word / one;
-        if (maximum >= old) {
-            const std::uint64_t more = maximum - old;
-            const std::uint64_t kept = std::min(more, withheld_);
-            withheld_ -= kept;
-            permits += more - kept;
-        } else {
-            const std::uint64_t less = old - maximum;
-            const std::uint64_t taken = std::min(less, permits);
-            permits -= taken;
-            withheld_ += less - taken;
-        }
-        maximum_.store(maximum, std::memory_order_release);
-        word_.store(permits * one | (word & (one - 1)), std::memory_order_relaxed);
+    this->update([&](ready_list& ready) { set_maximum(maximum, ready); });
+}
 
-        for (auto it = this->queue_.begin(); it != this->queue_.end();) {
-            waiter& w = *it++;
-            if (static_cast<permit_waiter&>(w).need <= maximum)
-                continue;
-            w.waiter_hook::unlink();
-            w.fail(errc::too_large);
-            ready.push_back(w);
-        }
-        serve(ready);
-    });
+template <class Threading>
+void permit_gate<Threading>::set_maximum(std::uint64_t maximum, ready_list& ready) noexcept
+{
+    const std::uint64_t word = set_flags(contended);
+    const std::uint64_t old = maximum_.load(std::memory_order_relaxed);
+    std::uint64_t permits = word / one;
+    if (maximum >= old) {
+        const std::uint64_t more = maximum - old;
+        const std::uint64_t kept = std::min(more, withheld_);
+        withheld_ -= kept;
+        permits += more - kept;
+    } else {
+        const std::uint64_t less = old - maximum;
+        const std::uint64_t taken = std::min(less, permits);
+        permits -= taken;
+        withheld_ += less - taken;
+    }
+    maximum_.store(maximum, std::memory_order_release);
+    word_.store(permits * one | (word & (one - 1)), std::memory_order_relaxed);
+
+    for (auto it = this->queue_.begin(); it != this->queue_.end();) {
+        waiter& w = *it++;
+        if (static_cast<permit_waiter&>(w).need <= maximum)
+            continue;
+        w.waiter_hook::unlink();
+        w.fail(errc::too_large);
+        ready.push_back(w);
+    }
+    serve(ready);
 }
 
 template <class Threading>

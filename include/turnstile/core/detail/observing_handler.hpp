@@ -10,8 +10,9 @@
 namespace turnstile::detail {
 
 // A handler for an operation run on behalf of somebody else: when it completes, the observer
-// is called with the failure, if any, and is gone before the results go to the handler
-// unchanged. Executor, allocator and cancellation slot are the handler's.
+// is called with the failure, if any, or with all the results if it takes a tuple, and is gone
+// before they go to the handler unchanged. Executor, allocator and cancellation slot are the
+// handler's.
 //
 // An observer that owns something (a permit) gives it back also if the operation is dropped.
 template <class Signature, class Handler, class Observer>
@@ -28,7 +29,10 @@ public:
         typename result_traits<Signature>::tuple result(std::forward<Args>(args)...);
         {
             Observer observer(std::move(observer_));
-            observer(result_traits<Signature>::failure_of(result));
+            if constexpr (std::is_invocable_v<Observer&, decltype(std::as_const(result))>)
+                observer(std::as_const(result));
+            else
+                observer(result_traits<Signature>::failure_of(result));
         }
         std::apply(std::move(handler_), std::move(result));
     }

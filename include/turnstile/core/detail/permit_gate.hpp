@@ -21,7 +21,7 @@ struct permit_waiter : waiter {
 // compare-and-swap; while `contended` is set, only under the lock, and every fast path
 // stands back. So nobody overtakes a waiter.
 template <class Threading>
-class TURNSTILE_EXPORT permit_gate final : public wait_state<Threading> {
+class TURNSTILE_EXPORT permit_gate : public wait_state<Threading> {
 public:
     static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max() >> 2;
 
@@ -76,6 +76,15 @@ public:
     // Fails every waiter, and every later acquisition, with errc::closed.
     void close() noexcept;
 
+protected:
+    // For those who add to it (bulkhead); all under the lock.
+    bool admit(waiter& w) noexcept override;
+    void reconsider(ready_list& ready) noexcept override { serve(ready); }
+    void take_back(waiter& w, ready_list& ready) noexcept override;
+    bool put(std::uint64_t n, ready_list& ready) noexcept;
+    void set_maximum(std::uint64_t maximum, ready_list& ready) noexcept;
+    std::uint64_t in_use() const noexcept { return maximum() + withheld_ - available(); }
+
 private:
     static constexpr std::uint64_t contended = 1;
     static constexpr std::uint64_t closed = 2;
@@ -84,13 +93,8 @@ private:
     bool release_contended(std::uint64_t n) noexcept;
     verdict explain(std::uint64_t n) const noexcept;
 
-    bool admit(waiter& w) noexcept override;
-    void reconsider(ready_list& ready) noexcept override { serve(ready); }
-    void take_back(waiter& w, ready_list& ready) noexcept override;
-
     std::uint64_t set_flags(std::uint64_t flags) noexcept;
     bool hand_over(std::uint64_t n, ready_list& ready) noexcept;
-    bool put(std::uint64_t n, ready_list& ready) noexcept;
     // Grants in order as many as there are permits for, each through grant(waiter&).
     template <class Grant>
     void serve_with(Grant grant) noexcept;

@@ -126,6 +126,7 @@ protected:
     }
 
     bool has_waiters() const noexcept { return waiting_ != 0; }
+    std::size_t waiters() const noexcept { return waiting_; }
 
     waiter_list queue_;
 

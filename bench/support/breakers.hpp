@@ -1,0 +1,154 @@
+// Circuit breakers and bulkheads, and what people write by hand instead.
+#pragma once
+
+#include "workloads.hpp"
+
+#include <turnstile/resilience/bulkhead.hpp>
+#include <turnstile/resilience/circuit_breaker.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <utility>
+
+namespace bench {
+
+template <class Bulkhead>
+class turnstile_bulkhead {
+public:
+    turnstile_bulkhead(asio::io_context& context, std::size_t permits)
+        : bulkhead_(context, {.limit = permits, .max_queue = 1000})
+    {
+    }
+
+    auto acquire() { return bulkhead_.async_acquire(asio::use_awaitable); }
+
+private:
+    Bulkhead bulkhead_;
+};
+
+// The usual class of a few lines: a lock around a count of failures.
+class hand_made_breaker {
+public:
+    explicit hand_made_breaker(asio::io_context&) {}
+
+    bool call()
+    {
+        {
+            const std::scoped_lock lock(mutex_);
+            if (is_open_ && std::chrono::steady_clock::now() < until_)
+                return false;
+        }
+        const std::scoped_lock lock(mutex_);
+        failures_ = 0;
+        ++successes_;
+        return true;
+    }
+
+private:
+    std::mutex mutex_;
+    bool is_open_ = false;
+    std::chrono::steady_clock::time_point until_;
+    int failures_ = 0;
+    std::uint64_t successes_ = 0;
+};
+
+struct in_a_row {
+    static turnstile::breaker_options options() { return {}; }
+};
+struct last_hundred {
+    static turnstile::breaker_options options() { return {.window = turnstile::count_window{}}; }
+};
+struct last_seconds {
+    static turnstile::breaker_options options()
+    {
+        return {.window = turnstile::time_window{}, .slow_after = std::chrono::seconds(1)};
+    }
+};
+
+template <class Breaker, class Window>
+class turnstile_breaker {
+public:
+    explicit turnstile_breaker(asio::io_context& context) : breaker_(context, Window::options()) {}
+
+    bool call()
+    {
+        auto permit = breaker_.try_acquire();
+        const bool admitted = static_cast<bool>(permit);
+        permit.success();
+        return admitted;
+    }
+
+private:
+    Breaker breaker_;
+};
+
+// Calls that succeed, through a closed circuit.
+template <class Breaker, class Meter>
+bool permits(Meter& meter, std::int64_t times)
+{
+    asio::io_context context;
+    Breaker breaker(context);
+    std::int64_t admitted = 0;
+    for (std::int64_t i = 0; i != times / 10; ++i)
+        admitted += breaker.call() ? 1 : 0;
+    meter.begin();
+    for (std::int64_t i = times / 10; i != times; ++i)
+        admitted += breaker.call() ? 1 : 0;
+    meter.end(times - times / 10);
+    return admitted == times;
+}
+
+// An operation that ends at once, by way of the scheduler.
+struct trivial_operation {
+    asio::io_context& context;
+
+    template <class Token>
+    auto operator()(Token&& token) const
+    {
+        return asio::async_initiate<Token, void(error_code)>(
+            [](auto handler, asio::io_context& c) {
+                asio::post(c, [h = std::move(handler)]() mutable { std::move(h)(error_code()); });
+            },
+            token, std::ref(context));
+    }
+};
+
+template <class Stage>
+struct stage_calls {
+    explicit stage_calls(asio::io_context& c) : context(c), stage(c) {}
+    auto async_call() { return stage.async_call(trivial_operation{context}, asio::use_awaitable); }
+    asio::io_context& context;
+    Stage stage;
+};
+
+struct direct_calls {
+    explicit direct_calls(asio::io_context& c) : context(c) {}
+    auto async_call() { return trivial_operation{context}(asio::use_awaitable); }
+    asio::io_context& context;
+};
+
+// A coroutine that makes one call after the other; the first tenth is not measured.
+template <class Calls, class Meter>
+bool calls(Meter& meter, std::int64_t times)
+{
+    asio::io_context context;
+    Calls callee(context);
+    std::int64_t done = 0;
+    const std::int64_t warm = times / 10;
+    const auto run = [&]() -> asio::awaitable<void> {
+        for (; done != times; ++done) {
+            if (done == warm)
+                meter.begin();
+            co_await callee.async_call();
+        }
+        meter.end(times - warm);
+    };
+    asio::co_spawn(context, run(), asio::detached);
+    context.run();
+    return done == times;
+}
+
+} // namespace bench

@@ -1,0 +1,98 @@
+// A backend slows down for a while and recovers; a bulkhead finds the right limit by itself.
+// Time is virtual: nothing waits, and the output is always the same.
+#include <turnstile/resilience/bulkhead.hpp>
+
+#include <boost/asio/io_context.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <iomanip>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+struct virtual_clock {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<virtual_clock>;
+    static constexpr bool is_steady = true;
+
+    static time_point now() noexcept { return time_point(elapsed); }
+    static inline duration elapsed{0};
+};
+
+using bulkhead =
+    turnstile::basic_bulkhead<asio::any_io_executor, turnstile::thread_safe, virtual_clock>;
+
+// Serves so many at a time in 10 ms each. With more than that it slows down for all.
+struct backend {
+    std::chrono::nanoseconds latency(std::size_t calls_out) const
+    {
+        const auto load = static_cast<double>(calls_out) / static_cast<double>(workers());
+        return std::chrono::nanoseconds(static_cast<long>(10e6 * std::max(1.0, load)));
+    }
+    std::size_t workers() const
+    {
+        const bool is_slow = virtual_clock::elapsed >= 4s && virtual_clock::elapsed < 8s;
+        return is_slow ? 8 : 40;
+    }
+};
+
+// Always as many calls as the bulkhead lets in; one that takes over 30 ms is given up.
+void simulate(const char* name, const turnstile::limit_options& adaptive)
+{
+    asio::io_context io;
+    // [adaptive-bulkhead]
+    bulkhead gate(io, {.limit = 20, .adaptive = adaptive});
+    // [/adaptive-bulkhead]
+    const backend service;
+    virtual_clock::elapsed = 0s;
+
+    struct call {
+        std::chrono::nanoseconds end;
+        bool given_up;
+        bulkhead::permit_type permit;
+    };
+    const auto later = [](const call& a, const call& b) { return a.end > b.end; };
+    std::vector<call> calls; // a heap, the next to end first
+
+    std::cout << name << '\n';
+    for (auto next_line = 0s; next_line <= 12s;) {
+        while (auto permit = gate.try_acquire()) {
+            const auto latency = service.latency(calls.size() + 1);
+            calls.push_back(
+                {virtual_clock::elapsed + std::min<std::chrono::nanoseconds>(latency, 30ms),
+                 latency > 30ms, std::move(permit)});
+            std::push_heap(calls.begin(), calls.end(), later);
+        }
+        std::pop_heap(calls.begin(), calls.end(), later);
+        call done = std::move(calls.back());
+        calls.pop_back();
+        virtual_clock::elapsed = done.end;
+        if (done.given_up)
+            done.permit.drop();
+        else
+            done.permit.release();
+
+        if (virtual_clock::elapsed >= next_line) {
+            const auto limit = gate.limit();
+            std::cout << std::setw(4) << next_line.count() << " s, " << std::setw(2)
+                      << service.workers() << " workers, limit " << std::setw(3) << limit << ' '
+                      << std::string(limit / 2, '#') << '\n';
+            next_line += 1s;
+        }
+    }
+}
+
+int main()
+{
+    // [adaptive-options]
+    simulate("AIMD", turnstile::aimd_options{.maximum = 150});
+    simulate("gradient", turnstile::gradient_options{.maximum = 150, .window = 20000});
+    // [/adaptive-options]
+}

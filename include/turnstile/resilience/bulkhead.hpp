@@ -1,0 +1,204 @@
+// A bulkhead: so many at a time, so many may wait, and not for longer than that.
+#pragma once
+
+#include <turnstile/core/clock.hpp>
+#include <turnstile/core/default_token.hpp>
+#include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/start_wait.hpp>
+#include <turnstile/core/operation.hpp>
+#include <turnstile/core/threading.hpp>
+#include <turnstile/resilience/adaptive_limit.hpp>
+#include <turnstile/resilience/detail/bulkhead_call.hpp>
+#include <turnstile/resilience/detail/bulkhead_state.hpp>
+#include <turnstile/resilience/detail/held_call.hpp>
+
+#include <functional>
+#include <utility>
+
+namespace turnstile {
+
+/// A place in a bulkhead, given back when it goes out of scope. With an adaptive limit, how
+/// long it was held and how it was given back say whether the limit is right.
+///
+/// Movable, not copyable. It must not outlive its bulkhead. Not itself thread safe.
+template <class State>
+class [[nodiscard]] bulkhead_permit {
+    using held_type = detail::held_call<State*, detail::bulkhead_ticket>;
+
+public:
+    /// Holds nothing.
+    bulkhead_permit() noexcept = default;
+    /// For the bulkhead.
+    bulkhead_permit(State* state, const detail::bulkhead_ticket& ticket) noexcept
+        : call_(state, ticket)
+    {
+    }
+    bulkhead_permit(bulkhead_permit&&) noexcept = default;
+    /// Gives back what it holds, then takes over the other's.
+    bulkhead_permit& operator=(bulkhead_permit&& other) noexcept
+    {
+        bulkhead_permit taken(std::move(other));
+        taken.call_.swap(call_);
+        return *this;
+    }
+    ~bulkhead_permit() { release(); }
+
+    /// Whether it holds a place.
+    explicit operator bool() const noexcept { return static_cast<bool>(call_); }
+
+    /// Gives the place back: the call went well. Does nothing if there is none.
+    void release() noexcept { report(call_outcome::success); }
+    /// Gives it back: the call was dropped, so an adaptive limit may be too high.
+    void drop() noexcept { report(call_outcome::failure); }
+    /// Gives it back, and an adaptive limit learns nothing from it.
+    void ignore() noexcept { report(call_outcome::ignored); }
+    void report(call_outcome outcome) noexcept { call_.report(outcome); }
+
+private:
+    held_type call_;
+};
+
+/// Limits how many calls are out at a time, so that one slow service does not take up
+/// everything. Others wait in line, as many as `max_queue` allows, for up to `max_wait`.
+///
+/// The limit is fixed, can be changed while in use, or with `aimd_options` or
+/// `gradient_options` finds its own size from how long calls take and how they end.
+///
+/// Fairness: strict FIFO, and `try_acquire` fails while others wait.
+/// Destruction: every waiter completes with `operation_aborted`; calls that are out go on.
+/// Permits must not outlive it.
+template <class Executor = asio::any_io_executor, class Threading = thread_safe,
+          clock_policy Clock = default_clock>
+class basic_bulkhead
+    : public detail::io_object<Executor, Threading, detail::bulkhead_state<Threading, Clock>> {
+    using state_type = detail::bulkhead_state<Threading, Clock>;
+    using base = detail::io_object<Executor, Threading, state_type>;
+
+public:
+    using typename base::executor_type;
+    using clock_type = Clock;
+    using permit_type = bulkhead_permit<state_type>;
+
+    template <class Other>
+    struct rebind_executor {
+        using other = basic_bulkhead<Other, Threading, Clock>;
+    };
+
+    /// An empty bulkhead. Throws `system_error` with `errc::invalid_argument` if an option is
+    /// out of its range.
+    explicit basic_bulkhead(const Executor& executor, const bulkhead_options& options = {})
+        : base(executor, options)
+    {
+    }
+
+    /// The same, with the context's executor.
+    template <detail::execution_context Context>
+    explicit basic_bulkhead(Context& context, const bulkhead_options& options = {})
+        : basic_bulkhead(context.get_executor(), options)
+    {
+    }
+
+    ~basic_bulkhead() { this->state().listeners().clear(); }
+
+    /// Waits for a place.
+    ///
+    /// Completes when: fewer than the limit are inside, and everyone who asked before has
+    /// been served.
+    /// Signature: `void(error_code, permit_type)`.
+    /// Errors: `errc::rejected` if too many wait already, `errc::timed_out` if it has waited
+    /// for `max_wait`; `operation_aborted` if cancelled, or the bulkhead was destroyed.
+    /// Executor: the handler's associated executor, by default the bulkhead's own.
+    /// Cancellation: terminal, partial and total.
+    /// Cancel safety: cancelled before the handler runs, it holds nothing; a place that had
+    /// been granted already goes to the next waiter.
+    /// Fairness: FIFO. Thread safety: as the policy says.
+    template <class Token = default_token_t<Executor>>
+    auto async_acquire(Token&& token = Token())
+    {
+        return detail::start_wait(ask{&this->executor(), &this->state()},
+                                  std::forward<Token>(token));
+    }
+
+    /// Takes a place if there is one and nobody waits; never waits itself. An empty permit
+    /// means it did not. Thread safety: as the policy says.
+    [[nodiscard]] permit_type try_acquire() noexcept
+    {
+        state_type& state = this->state();
+        return state.try_acquire(1) ? permit_type(&state, state.ticket()) : permit_type();
+    }
+
+    /// Waits for a place, makes the call, and gives the place back when it completes.
+    ///
+    /// Completes when: the operation does, or when it was not let in.
+    /// Signature: that of the operation; its results pass unchanged.
+    /// Errors: those of the operation, also what it throws while it is started; those of
+    /// `async_acquire`, if it is not let in.
+    /// Executor: the handler's associated executor, by default the bulkhead's own.
+    /// Cancellation: while it waits terminal, partial and total; then the operation's.
+    /// Cancel safety: as `async_acquire`, then the operation's.
+    /// Fairness: FIFO. Thread safety: as the policy says; the call's end counts as a call of
+    /// the bulkhead.
+    template <operation Op, class Token = default_token_t<Executor>>
+    auto async_call(Op&& op, Token&& token = Token())
+    {
+        return async_call(std::forward<Op>(op), detail::usual_classifier(),
+                          std::forward<Token>(token));
+    }
+
+    /// The same, with a rule for this operation: what `classify(results...)` gives is what an
+    /// adaptive limit learns from. A `classify` that throws means failure.
+    template <operation Op, class Classify, class Token>
+    auto async_call(Op&& op, Classify classify, Token&& token)
+    {
+        return asio::async_initiate<Token, operation_signature_t<Op>>(
+            initiate_call(this->executor(), this->state()), token, std::forward<Op>(op),
+            std::move(classify));
+    }
+
+    /// Changes a fixed limit. When it grows those who wait go in; when it shrinks those who
+    /// are inside stay, and nobody goes in until enough have left.
+    /// Errors: `errc::invalid_argument` if it is 0, or 2^62 or more, or the limit is adaptive;
+    /// then nothing changes. Thread safety: as the policy says.
+    void resize(std::uint64_t limit, error_code& ec) noexcept
+    {
+        ec =
+            this->state().resize_to(limit) ? error_code() : make_error_code(errc::invalid_argument);
+    }
+
+    /// The same, throwing `system_error`.
+    void resize(std::uint64_t limit)
+    {
+        error_code ec;
+        resize(limit, ec);
+        detail::throw_if(ec, "bulkhead::resize");
+    }
+
+    /// How many may be inside now.
+    [[nodiscard]] std::uint64_t limit() const noexcept { return this->state().maximum(); }
+    [[nodiscard]] bulkhead_stats stats() const noexcept { return this->state().stats(); }
+
+    /// Calls `listener` at every change of the limit, in order and one at a time, on the thread
+    /// that made the change or is just telling another; never under a lock, so it may call the
+    /// bulkhead. What it throws is dropped.
+    listener_id add_listener(std::function<void(const limit_change&)> listener)
+    {
+        return this->state().listeners().add(std::move(listener));
+    }
+    /// Removes a listener, also from inside one; false if there is none of that name.
+    bool remove_listener(listener_id id) noexcept { return this->state().listeners().remove(id); }
+
+private:
+    using ask = detail::bulkhead_ask<Executor, state_type, Threading, permit_type>;
+    using initiate_call = detail::initiate_bulkhead_call<Executor, state_type, Threading>;
+};
+
+/// The usual bulkhead: any thread, any executor.
+using bulkhead = basic_bulkhead<>;
+
+namespace local {
+
+/// A bulkhead for one strand: no atomics, no locks.
+using bulkhead = basic_bulkhead<asio::any_io_executor, strand_confined>;
+
+} // namespace local
+} // namespace turnstile

@@ -1,0 +1,21 @@
+// What the end of a call says about the service that was called.
+#pragma once
+
+#include <cstdint>
+
+namespace turnstile {
+
+/// Success and failure are counted; what is ignored says nothing (a cancelled call, a bad
+/// request).
+enum class call_outcome : unsigned char { success, failure, ignored };
+
+/// A number of calls, and how many of them failed or were slow.
+struct call_tally {
+    std::uint64_t calls = 0;
+    std::uint64_t failures = 0;
+    std::uint64_t slow = 0;
+
+    friend bool operator==(const call_tally&, const call_tally&) = default;
+};
+
+} // namespace turnstile

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <turnstile/core/detail/observing_handler.hpp>
+#include <turnstile/core/detail/operation_start.hpp>
+#include <turnstile/core/detail/verdict.hpp>
+#include <turnstile/resilience/detail/breaker_state.hpp>
+#include <turnstile/resilience/detail/held_call.hpp>
+#include <turnstile/resilience/detail/reject_call.hpp>
+
+#include <boost/asio/associated_executor.hpp>
+
+#include <utility>
+
+namespace turnstile::detail {
+
+// A wait for a state of a circuit breaker.
+template <class Breaker>
+struct circuit_ask {
+    using executor_type = typename Breaker::executor_type;
+    using threading = typename Breaker::threading_policy;
+    using result_type = void;
+    using waiter_type = circuit_waiter;
+    static constexpr bool refundable = true; // there is nothing to lose
+
+    Breaker* breaker;
+    circuit_state wanted;
+
+    const executor_type& executor() const noexcept { return breaker->executor(); }
+    auto& state() const noexcept { return breaker->block(); }
+
+    verdict try_now() const noexcept { return state().look_for(wanted); }
+    void give_back() const noexcept {}
+    void prepare(circuit_waiter& w) const noexcept { w.wanted = wanted; }
+};
+
+// Calls an operation, or rejects it.
+template <class Executor, class State>
+class initiate_breaker_call {
+public:
+    using executor_type = Executor;
+
+    initiate_breaker_call(const Executor& executor, State& state) noexcept
+        : executor_(executor), state_(&state)
+    {
+    }
+
+    executor_type get_executor() const noexcept { return executor_; }
+
+    template <class Handler, class Op, class Classify>
+    void operator()(Handler&& handler, Op&& op, Classify classify) const
+    {
+        using signature = operation_signature_t<Op>;
+        using call = held_call<boost::intrusive_ptr<State>, breaker_ticket>;
+        using reporter = call_reporter<signature, call, Classify>;
+        breaker_ticket ticket;
+        nanoseconds retry_after{};
+        if (!state_->admit_call(ticket, retry_after))
+            return reject_call<signature>(std::forward<Handler>(handler), executor_,
+                                          errc::circuit_open, retry_after);
+        reporter report(call(state_, ticket), std::move(classify));
+        const auto where = asio::get_associated_executor(handler, executor_);
+        start(std::forward<Op>(op), where,
+              observe<signature>(std::forward<Handler>(handler), std::move(report)));
+    }
+
+private:
+    Executor executor_;
+    State* state_;
+};
+
+} // namespace turnstile::detail

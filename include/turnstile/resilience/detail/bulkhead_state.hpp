@@ -1,0 +1,286 @@
+#pragma once
+
+#include <turnstile/core/detail/alarm.hpp>
+#include <turnstile/core/detail/listener_list.hpp>
+#include <turnstile/core/detail/permit_gate.hpp>
+#include <turnstile/core/operation.hpp>
+#include <turnstile/resilience/adaptive_limit.hpp>
+#include <turnstile/resilience/call_outcome.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <utility>
+
+namespace turnstile {
+
+/// How a bulkhead is made. Checked then: `errc::invalid_argument` for a limit of zero or of
+/// 2^62 and more, a negative wait, or adaptive options out of their range.
+struct bulkhead_options {
+    /// How many may be inside at a time; where an adaptive limit starts from.
+    std::uint64_t limit = 10;
+    /// How many may wait. One more is rejected.
+    std::uint64_t max_queue = std::numeric_limits<std::uint64_t>::max();
+    /// How long one may wait.
+    nanoseconds max_wait = nanoseconds::max();
+    /// Whether the limit finds its own size.
+    limit_options adaptive = fixed_limit{};
+    /// What a failed call says to an adaptive limit; not asked about others. A failure counts
+    /// as dropped, and what is ignored not at all. By default a cancelled call is ignored, and
+    /// any other failure is one.
+    std::function<call_outcome(const failure&)> classify = nullptr;
+};
+
+/// What the listeners of a bulkhead are told.
+struct limit_change {
+    std::uint64_t from;
+    std::uint64_t to;
+};
+
+/// A bulkhead's figures at one time.
+struct bulkhead_stats {
+    std::uint64_t limit = 0;
+    std::uint64_t in_flight = 0; ///< May be above a limit that has just shrunk.
+    std::uint64_t waiting = 0;
+    std::uint64_t rejected = 0;  ///< Since it was made, as all totals: no room to wait.
+    std::uint64_t timed_out = 0; ///< Those who have waited too long.
+    std::uint64_t dropped = 0;   ///< Calls reported as failed to an adaptive limit.
+};
+
+namespace detail {
+
+// One call that was let in; timed only for an adaptive limit.
+struct bulkhead_ticket {
+    nanoseconds started{};
+};
+
+struct bulkhead_waiter : permit_waiter {
+    using permit_waiter::permit_waiter;
+    nanoseconds deadline = nanoseconds::max();
+};
+
+// The gate of a semaphore, with a limit on those who wait, and on how long. All wait equally
+// long, so the first in line has the earliest deadline, and the alarm is set for that one.
+template <class Threading, clock_policy Clock>
+class TURNSTILE_EXPORT bulkhead_state final
+    : public timed_state<Threading, Clock, permit_gate<Threading>> {
+    using gate = permit_gate<Threading>;
+    using base = timed_state<Threading, Clock, gate>;
+
+public:
+    using listeners_type = listener_list<limit_change, Threading>;
+
+    template <class Executor>
+    bulkhead_state(const Executor& executor, const bulkhead_options& options)
+        : bulkhead_state(executor, options, any_limit(options.adaptive, checked(options).limit))
+    {
+    }
+
+    bool is_adaptive() const noexcept { return policy_.is_adaptive(); }
+    bulkhead_ticket ticket() const noexcept
+    {
+        return {is_adaptive() ? base::now() : nanoseconds::zero()};
+    }
+    nanoseconds deadline() const noexcept
+    {
+        return max_wait_ == nanoseconds::max() ? max_wait_ : saturating_add(base::now(), max_wait_);
+    }
+
+    // Gives a permit back that was not used.
+    void give_back() noexcept
+    {
+        gate::release(1);
+        if (alarm_is_set_.load(std::memory_order_relaxed)) [[unlikely]]
+            this->update([&](ready_list&) { tidy_up(); });
+    }
+    // The end of a call: gives its permit back, and learns from it.
+    void report(const bulkhead_ticket& ticket, call_outcome outcome) noexcept
+    {
+        if (is_adaptive())
+            learn(ticket.started, outcome);
+        else
+            give_back();
+    }
+
+    // False if the limit is adaptive.
+    bool resize_to(std::uint64_t limit) noexcept;
+    bulkhead_stats stats() noexcept;
+    // What the options say of failed calls.
+    const std::function<call_outcome(const failure&)>& rule() const noexcept { return classify_; }
+    listeners_type& listeners() noexcept { return listeners_; }
+
+private:
+    template <class Executor>
+    bulkhead_state(const Executor& executor, const bulkhead_options& options, any_limit policy)
+        : base(executor, policy.limit(), policy.limit()), max_queue_(options.max_queue),
+          max_wait_(options.max_wait), policy_(policy), classify_(options.classify)
+    {
+    }
+
+    static const bulkhead_options& checked(const bulkhead_options& o)
+    {
+        if (o.limit == 0 || o.limit >= gate::unlimited || o.max_wait < nanoseconds::zero())
+            throw_if(errc::invalid_argument, "bulkhead");
+        return o;
+    }
+
+    bool admit(waiter& w) noexcept override;
+    void reconsider(ready_list& ready) noexcept override;
+    void take_back(waiter& w, ready_list& ready) noexcept override;
+    void wake(ready_list& ready) noexcept override;
+
+    void learn(nanoseconds started, call_outcome outcome) noexcept;
+    bool set_limit(std::uint64_t limit, ready_list& ready) noexcept;
+    void tell() noexcept;
+    void tidy_up() noexcept;
+    bulkhead_waiter& head() noexcept { return static_cast<bulkhead_waiter&>(this->queue_.front()); }
+
+    const std::uint64_t max_queue_;
+    const nanoseconds max_wait_;
+    any_limit policy_; // guarded by the lock, as what follows
+    bulkhead_stats totals_;
+    nanoseconds latest_deadline_ = nanoseconds::min();
+    typename Threading::template cell<bool> alarm_is_set_{false};
+    const std::function<call_outcome(const failure&)> classify_;
+    listeners_type listeners_;
+};
+
+template <class Threading, clock_policy Clock>
+bool bulkhead_state<Threading, Clock>::admit(waiter& w) noexcept
+{
+    auto& call = static_cast<bulkhead_waiter&>(w);
+    const std::uint64_t ahead = this->waiters() - 1; // w is counted already
+    if (ahead >= max_queue_) {
+        // A permit may have come back since the fast path looked.
+        if (ahead == 0 && gate::try_acquire(call.need)) {
+            w.grant();
+        } else {
+            w.fail(errc::rejected);
+            ++totals_.rejected;
+        }
+        return true;
+    }
+    if (gate::admit(w))
+        return true;
+    if (call.deadline != nanoseconds::max()) {
+        // Also if the clock went back, or another thread has overtaken this one.
+        latest_deadline_ = call.deadline = std::max(call.deadline, latest_deadline_);
+        this->wake_at(head().deadline);
+        alarm_is_set_.store(true, std::memory_order_relaxed);
+    }
+    return false;
+}
+
+template <class Threading, clock_policy Clock>
+void bulkhead_state<Threading, Clock>::reconsider(ready_list& ready) noexcept
+{
+    gate::reconsider(ready);
+    tidy_up();
+}
+
+template <class Threading, clock_policy Clock>
+void bulkhead_state<Threading, Clock>::take_back(waiter& w, ready_list& ready) noexcept
+{
+    gate::take_back(w, ready);
+    tidy_up();
+}
+
+template <class Threading, clock_policy Clock>
+void bulkhead_state<Threading, Clock>::wake(ready_list& ready) noexcept
+{
+    const nanoseconds now = base::now();
+    while (!this->queue_.empty() && head().deadline <= now) {
+        waiter& w = take_front(this->queue_);
+        w.fail(errc::timed_out);
+        ++totals_.timed_out;
+        ready.push_back(w);
+    }
+    gate::reconsider(ready);
+    if (!this->queue_.empty())
+        this->wake_at(head().deadline);
+    else
+        alarm_is_set_.store(false, std::memory_order_relaxed);
+}
+
+// The timer is not left running when the last one has gone.
+template <class Threading, clock_policy Clock>
+void bulkhead_state<Threading, Clock>::tidy_up() noexcept
+{
+    if (this->has_waiters() || !alarm_is_set_.load(std::memory_order_relaxed))
+        return;
+    alarm_is_set_.store(false, std::memory_order_relaxed);
+    this->sleep();
+}
+
+template <class Threading, clock_policy Clock>
+void bulkhead_state<Threading, Clock>::learn(nanoseconds started, call_outcome outcome) noexcept
+{
+    bool changed = false;
+    this->update([&](ready_list& ready) {
+        if (outcome != call_outcome::ignored) {
+            const bool dropped = outcome == call_outcome::failure;
+            totals_.dropped += dropped ? 1 : 0;
+            const limit_sample sample{started, base::now(), gate::in_use(), dropped};
+            changed = set_limit(policy_.update(sample), ready);
+        }
+        gate::put(1, ready);
+        tidy_up();
+    });
+    if (changed)
+        tell();
+}
+
+template <class Threading, clock_policy Clock>
+bool bulkhead_state<Threading, Clock>::set_limit(std::uint64_t limit, ready_list& ready) noexcept
+{
+    const std::uint64_t before = gate::maximum();
+    if (limit == before)
+        return false;
+    gate::set_maximum(limit, ready);
+    listeners_.publish({before, limit});
+    return true;
+}
+
+template <class Threading, clock_policy Clock>
+bool bulkhead_state<Threading, Clock>::resize_to(std::uint64_t limit) noexcept
+{
+    if (is_adaptive() || limit == 0 || limit >= gate::unlimited)
+        return false;
+    bool changed = false;
+    this->update([&](ready_list& ready) {
+        changed = set_limit(limit, ready);
+        tidy_up();
+    });
+    if (changed)
+        tell();
+    return true;
+}
+
+template <class Threading, clock_policy Clock>
+void bulkhead_state<Threading, Clock>::tell() noexcept
+{
+    const boost::intrusive_ptr<bulkhead_state> keep_alive(this); // a listener may end the object
+    listeners_.dispatch();
+}
+
+template <class Threading, clock_policy Clock>
+bulkhead_stats bulkhead_state<Threading, Clock>::stats() noexcept
+{
+    bulkhead_stats result;
+    this->update([&](ready_list&) {
+        result = totals_;
+        result.limit = gate::maximum();
+        result.in_flight = gate::in_use();
+        result.waiting = this->waiters();
+    });
+    return result;
+}
+
+extern template class timed_state<thread_safe, default_clock, permit_gate<thread_safe>>;
+extern template class timed_state<strand_confined, default_clock, permit_gate<strand_confined>>;
+extern template class bulkhead_state<thread_safe, default_clock>;
+extern template class bulkhead_state<strand_confined, default_clock>;
+
+} // namespace detail
+} // namespace turnstile

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <turnstile/core/detail/operation_result.hpp>
+#include <turnstile/core/operation.hpp>
+#include <turnstile/resilience/call_outcome.hpp>
+
+#include <functional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace turnstile::detail {
+
+// What a failed call says, by the user's rule or the usual one.
+inline call_outcome outcome_of(const failure& f,
+                               const std::function<call_outcome(const failure&)>& rule)
+{
+    if (!f)
+        return call_outcome::success;
+    if (rule)
+        return rule(f);
+    return f.is_cancelled() ? call_outcome::ignored : call_outcome::failure;
+}
+
+// One admitted call of a breaker or bulkhead, whose end is to be reported to its state, once;
+// if nobody does, as ignored. The pointer is a plain one in a permit, which the object
+// outlives, and a counted one in a call, which may outlive the object.
+template <class Pointer, class Ticket>
+class held_call {
+public:
+    held_call() noexcept = default;
+    held_call(Pointer state, const Ticket& ticket) noexcept
+        : state_(std::move(state)), ticket_(ticket)
+    {
+    }
+    held_call(held_call&& other) noexcept
+        : state_(std::exchange(other.state_, nullptr)), ticket_(other.ticket_)
+    {
+    }
+    held_call& operator=(held_call&& other) noexcept
+    {
+        held_call(std::move(other)).swap(*this);
+        return *this;
+    }
+    ~held_call() { report(call_outcome::ignored); }
+
+    explicit operator bool() const noexcept { return state_ != nullptr; }
+    const Pointer& state() const noexcept { return state_; }
+    const Ticket& ticket() const noexcept { return ticket_; }
+
+    void swap(held_call& other) noexcept
+    {
+        std::swap(state_, other.state_);
+        std::swap(ticket_, other.ticket_);
+    }
+
+    void report(call_outcome outcome) noexcept
+    {
+        if (const Pointer state = std::exchange(state_, nullptr))
+            state->report(ticket_, outcome);
+    }
+
+private:
+    Pointer state_ = nullptr;
+    Ticket ticket_;
+};
+
+// Says that the rule of the object's options holds.
+struct usual_classifier {};
+
+// Observes a call, and reports its end.
+template <class Signature, class Call, class Classify>
+class call_reporter {
+    using traits = result_traits<Signature>;
+
+public:
+    call_reporter(Call call, Classify classify)
+        : call_(std::move(call)), classify_(std::move(classify))
+    {
+    }
+
+    void operator()(const typename traits::tuple& results) noexcept
+    {
+        call_.report(outcome(results));
+    }
+
+private:
+    call_outcome outcome(const typename traits::tuple& results) noexcept
+    {
+        try {
+            if constexpr (std::is_same_v<Classify, usual_classifier>)
+                return outcome_of(traits::failure_of(results), call_.state()->rule());
+            else
+                return std::apply(classify_, results);
+        } catch (...) {
+            return call_outcome::failure;
+        }
+    }
+
+    Call call_;
+    [[no_unique_address]] Classify classify_;
+};
+
+} // namespace turnstile::detail

@@ -1,0 +1,198 @@
+// A rate limiter: so many permits in each period, with a burst, for those who can wait and
+// those who cannot.
+#pragma once
+
+#include <turnstile/core/default_token.hpp>
+#include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/resilience/detail/rate_ask.hpp>
+#include <turnstile/resilience/detail/rate_gate.hpp>
+#include <turnstile/resilience/gcra.hpp>
+#include <turnstile/resilience/rate_options.hpp>
+#include <turnstile/resilience/reservation.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace turnstile {
+
+/// A token bucket, or several of which every permit must be in all.
+///
+/// A bucket starts full. Exactly `burst` permits can be had at once, and the next ones at the
+/// rate, not a nanosecond earlier; a clock that goes back mints nothing. Permits are used up:
+/// nobody gives them back, except by cancelling.
+///
+/// Fairness: strict FIFO, reservations included. A small request never overtakes a large one
+/// that came before, and `try_acquire` fails while others wait.
+/// Destruction: every waiter completes with `operation_aborted`. Reservations must not
+/// outlive it.
+template <class Executor = asio::any_io_executor, class Threading = thread_safe,
+          clock_policy Clock = default_clock>
+class basic_rate_limiter
+    : public detail::io_object<Executor, Threading, detail::rate_gate<Threading, Clock>> {
+    using base = detail::io_object<Executor, Threading, detail::rate_gate<Threading, Clock>>;
+    using ask = detail::rate_ask<basic_rate_limiter>;
+    friend ask;
+    friend reservation<basic_rate_limiter>;
+
+public:
+    using typename base::executor_type;
+    using clock_type = Clock;
+    /// What `reserve` gives.
+    using reservation_type = reservation<basic_rate_limiter>;
+
+    template <class Other>
+    struct rebind_executor {
+        using other = basic_rate_limiter<Other, Threading, Clock>;
+    };
+
+    /// A limiter with one bandwidth, as in `rate_limiter(io, per_second(5, 10))`, or with
+    /// several. Throws `system_error` with `errc::invalid_argument` if there is none, or one
+    /// that `gcra::valid` does not accept.
+    explicit basic_rate_limiter(const Executor& executor, std::vector<bandwidth> limits,
+                                rate_options options = {})
+        : base(executor, std::move(limits), std::move(options))
+    {
+    }
+    explicit basic_rate_limiter(const Executor& executor, const bandwidth& limit,
+                                rate_options options = {})
+        : basic_rate_limiter(executor, std::vector{limit}, std::move(options))
+    {
+    }
+
+    /// The same, with the context's executor.
+    template <detail::execution_context Context, class Limits>
+    explicit basic_rate_limiter(Context& context, const Limits& limits, rate_options options = {})
+        : basic_rate_limiter(context.get_executor(), limits, std::move(options))
+    {
+    }
+    template <detail::execution_context Context>
+    explicit basic_rate_limiter(Context& context, std::initializer_list<bandwidth> limits,
+                                rate_options options = {})
+        : basic_rate_limiter(context.get_executor(), std::vector(limits), std::move(options))
+    {
+    }
+
+    /// Takes n permits if they are there and nobody waits; never waits. With one bandwidth and
+    /// nobody waiting this is a single compare-and-swap. Thread safety: as the policy says.
+    [[nodiscard]] bool try_acquire(std::uint64_t n = 1) noexcept
+    {
+        return this->state().try_acquire(n, nullptr);
+    }
+
+    /// The same, and says when to try again: zero if it succeeded, the maximum if n can never
+    /// be had (more than the burst, or 0).
+    [[nodiscard]] bool try_acquire(std::uint64_t n, nanoseconds& retry_after) noexcept
+    {
+        return this->state().try_acquire(n, &retry_after);
+    }
+
+    /// Waits for `n` permits, all at once.
+    ///
+    /// Completes when: n permits are there and everyone who asked before has been served.
+    /// Signature: `void(error_code)`.
+    /// Errors: `operation_aborted` if cancelled, or the limiter was destroyed;
+    /// `errc::too_large` if n is, or by `set_limits` becomes, more than the burst;
+    /// `errc::rejected` if `max_waiters` wait already; `errc::invalid_argument` if n is 0.
+    /// Executor: the handler's associated executor, by default the limiter's own.
+    /// Cancellation: terminal, partial and total.
+    /// Cancel safety: cancelled before the handler runs, it has used nothing, and those behind
+    /// it move up. A coroutine that somebody can cancel takes no short cut.
+    /// Fairness: FIFO. Thread safety: as the policy says.
+    template <class Token = default_token_t<Executor>>
+        requires(!detail::is_duration<std::decay_t<Token>>)
+    auto async_acquire(std::uint64_t n, Token&& token = Token())
+    {
+        return detail::start_wait(ask{this, n, nanoseconds::max(), {}}, std::forward<Token>(token));
+    }
+
+    /// The same, if that takes no longer than `within`; if it would, completes at once with
+    /// `errc::rate_limited`. A negative duration is zero. `time_until` says when to try again.
+    /// With several bandwidths, or limits that change, it may only turn out while it waits.
+    template <class Rep, class Period, class Token = default_token_t<Executor>>
+    auto async_acquire(std::uint64_t n, std::chrono::duration<Rep, Period> within,
+                       Token&& token = Token())
+    {
+        return detail::start_wait(ask{this, n, detail::at_least_zero(within), {}},
+                                  std::forward<Token>(token));
+    }
+
+    /// Waits for one permit.
+    template <class Token = default_token_t<Executor>>
+        requires(!std::is_convertible_v<Token, std::uint64_t>)
+    auto async_acquire(Token&& token = Token())
+    {
+        return async_acquire(1, std::forward<Token>(token));
+    }
+
+    /// Takes n permits that will be there later, behind everyone who waits, and says when that
+    /// is; the caller sees to it that they are not used before. Cancelling the reservation
+    /// restores them; dropping it does not.
+    /// Errors: `errc::too_large`, `errc::invalid_argument` as above, and `errc::rate_limited` if
+    /// it would take longer than `within`; then the reservation is empty, and its delay the
+    /// time after which it would have been there. Thread safety: as the policy says.
+    [[nodiscard]] reservation_type reserve(std::uint64_t n, nanoseconds within, error_code& ec)
+    {
+        return reservation_type(*this, n, within, ec);
+    }
+    [[nodiscard]] reservation_type reserve(std::uint64_t n, error_code& ec)
+    {
+        return reserve(n, nanoseconds::max(), ec);
+    }
+
+    /// The same, throwing `system_error`.
+    [[nodiscard]] reservation_type reserve(std::uint64_t n = 1,
+                                           nanoseconds within = nanoseconds::max())
+    {
+        error_code ec;
+        reservation_type result = reserve(n, within, ec);
+        detail::throw_if(ec, "rate_limiter::reserve");
+        return result;
+    }
+
+    /// How long a request for n permits would wait if it were made now: zero if not at all, the
+    /// maximum if for ever. Thread safety: as the policy says.
+    [[nodiscard]] nanoseconds time_until(std::uint64_t n = 1) const noexcept
+    {
+        return this->state().time_until(n);
+    }
+
+    /// How many permits could be taken now: a hint, outdated as soon as it is returned.
+    [[nodiscard]] std::uint64_t available() const noexcept { return this->state().available(); }
+
+    /// Changes the limits. As many permits stay missing from each bucket as there are now;
+    /// those who wait are timed anew, and complete with `errc::too_large` or
+    /// `errc::rate_limited` if there is no hope for them any more. Reservations keep their time.
+    /// Errors: `errc::invalid_argument`, as in the constructor; the state is unchanged.
+    /// Thread safety: as the policy says.
+    void set_limits(std::vector<bandwidth> limits, error_code& ec)
+    {
+        ec = detail::rate_levels<Threading>::check(limits);
+        if (!ec)
+            this->state().change(std::move(limits));
+    }
+    void set_limits(const bandwidth& limit, error_code& ec) { set_limits(std::vector{limit}, ec); }
+
+    /// The same, throwing `system_error`.
+    void set_limits(std::vector<bandwidth> limits) { this->state().change(std::move(limits)); }
+    void set_limits(const bandwidth& limit) { set_limits(std::vector{limit}); }
+
+    /// The limits as they are now.
+    [[nodiscard]] std::vector<bandwidth> limits() const { return this->state().limits(); }
+    /// What it has done so far. Thread safety: as the policy says.
+    [[nodiscard]] rate_stats stats() const noexcept { return this->state().stats(); }
+};
+
+/// The usual rate limiter: any thread, any executor, the steady clock.
+using rate_limiter = basic_rate_limiter<>;
+
+namespace local {
+
+/// A rate limiter for one strand: no atomics, no locks.
+using rate_limiter = basic_rate_limiter<asio::any_io_executor, strand_confined>;
+
+} // namespace local
+} // namespace turnstile

@@ -1,0 +1,50 @@
+// How a rate limiter is set up, and what it tells about itself.
+#pragma once
+
+#include <turnstile/core/clock.hpp>
+#include <turnstile/core/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+
+namespace turnstile {
+
+/// Something that happened to a rate limiter.
+struct rate_event {
+    enum kind_type {
+        nothing,
+        rejected,       ///< A request was refused, for the reason in `code`.
+        throttled,      ///< Somebody has to wait, and nobody had to before.
+        recovered,      ///< Nobody waits any more.
+        limits_changed, ///< `set_limits` was called.
+    };
+
+    kind_type kind = nothing;
+    errc code{};               /// Why it was rejected.
+    std::uint64_t permits = 0; /// How many it asked for; 0 for one that was waiting already.
+    nanoseconds retry_after{}; /// When it makes sense to ask again; the maximum is never.
+};
+
+/// Settings of a rate limiter that are made once.
+struct rate_options {
+    /// How many may wait; who comes after them is `errc::rejected`. 0: nobody ever waits.
+    std::size_t max_waiters = std::numeric_limits<std::size_t>::max();
+    /// Whether `stats()` counts the permits that were granted: one more atomic operation each.
+    bool count_grants = false;
+    /// Called after each event, in the call or the timer that caused it, never under a lock. It
+    /// may use the limiter, but not destroy it. What it throws is ignored.
+    std::function<void(const rate_event&)> listener{};
+};
+
+/// What a rate limiter has done so far.
+struct rate_stats {
+    std::uint64_t granted = 0;   ///< Permits granted, if `count_grants` says so.
+    std::uint64_t rejected = 0;  ///< Requests refused, for whatever reason.
+    std::uint64_t waited = 0;    ///< Requests granted after a wait.
+    std::uint64_t cancelled = 0; ///< Requests cancelled while they waited, or on their way.
+    std::size_t waiting = 0;     ///< Requests that wait now.
+};
+
+} // namespace turnstile

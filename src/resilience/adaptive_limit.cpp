@@ -1,0 +1,166 @@
+#include <turnstile/core/error.hpp>
+#include <turnstile/resilience/adaptive_limit.hpp>
+
+#include <algorithm>
+
+namespace turnstile {
+namespace {
+
+template <class Limit, class Options>
+const Options& checked(const Options& options)
+{
+    if (!Limit::valid(options))
+        detail::throw_if(errc::invalid_argument, "adaptive limit");
+    return options;
+}
+
+template <class Options>
+bool has_bounds(const Options& o) noexcept
+{
+    return o.minimum != 0 && o.minimum <= o.maximum;
+}
+
+template <class Options>
+double within_bounds(const Options& o, double limit) noexcept
+{
+    return std::clamp(limit, static_cast<double>(o.minimum), static_cast<double>(o.maximum));
+}
+
+nanoseconds latency_of(const limit_sample& sample) noexcept
+{
+    return std::max(nanoseconds(1), saturating_sub(sample.finished, sample.started));
+}
+
+// Whether so few calls are out that their latency says nothing about the limit.
+bool is_idle(const limit_sample& sample, double limit) noexcept
+{
+    return static_cast<double>(sample.in_flight) * 2 < limit;
+}
+
+} // namespace
+
+// -------------------------------------------------------------------------- AIMD ----
+
+bool aimd_limit::valid(const aimd_options& o) noexcept
+{
+    return has_bounds(o) && o.increase > 0 && o.backoff > 0 && o.backoff < 1 &&
+           o.timeout > nanoseconds::zero();
+}
+
+aimd_limit::aimd_limit(const aimd_options& options, std::uint64_t initial)
+    : options_(checked<aimd_limit>(options)),
+      limit_(within_bounds(options, static_cast<double>(initial)))
+{
+}
+
+std::uint64_t aimd_limit::update(const limit_sample& sample) noexcept
+{
+    if (sample.dropped || latency_of(sample) > options_.timeout) {
+        // Those that were out together ran into the same trouble.
+        if (sample.started >= last_decrease_) {
+            limit_ = within_bounds(options_, limit_ * options_.backoff);
+            last_decrease_ = sample.finished;
+        }
+    } else if (!is_idle(sample, limit_)) {
+        limit_ = within_bounds(options_, limit_ + options_.increase / limit_);
+    }
+    return limit();
+}
+
+// ---------------------------------------------------------------------- gradient ----
+
+bool gradient_limit::valid(const gradient_options& o) noexcept
+{
+    return has_bounds(o) && o.tolerance >= 1 && o.smoothing > 0 && o.smoothing <= 1 &&
+           o.head_room >= 0 && o.window != 0;
+}
+
+gradient_limit::gradient_limit(const gradient_options& options, std::uint64_t initial)
+    : options_(checked<gradient_limit>(options)),
+      limit_(within_bounds(options, static_cast<double>(initial)))
+{
+}
+
+// A plain mean at first, then one in which older calls fade.
+void gradient_limit::learn_usual(double latency) noexcept
+{
+    constexpr std::uint32_t first = 10;
+    if (learned_ < std::min(first, options_.window)) {
+        ++learned_;
+        usual_ += (latency - usual_) / learned_;
+    } else {
+        usual_ += (latency - usual_) * 2.0 / (options_.window + 1.0);
+    }
+    // After a slow time the mean would take long to come down again.
+    if (usual_ > 2 * latency)
+        usual_ *= 0.95;
+}
+
+std::uint64_t gradient_limit::update(const limit_sample& sample) noexcept
+{
+    constexpr double steepest = 0.5;
+    double gradient = steepest;
+    if (sample.dropped) {
+        if (sample.started < last_drop_)
+            return limit();
+        last_drop_ = sample.finished;
+    } else {
+        const auto latency = static_cast<double>(latency_of(sample).count());
+        learn_usual(latency);
+        if (is_idle(sample, limit_))
+            return limit();
+        gradient = std::clamp(options_.tolerance * usual_ / latency, steepest, 1.0);
+    }
+    const double estimate = limit_ * gradient + (sample.dropped ? 0 : options_.head_room);
+    limit_ = within_bounds(options_, limit_ + (estimate - limit_) * options_.smoothing);
+    return limit();
+}
+
+nanoseconds gradient_limit::usual_latency() const noexcept
+{
+    return saturating_nanoseconds(std::chrono::duration<double, std::nano>(usual_));
+}
+
+// ------------------------------------------------------------------------ either ----
+
+namespace detail {
+namespace {
+
+using some_limit = std::variant<std::uint64_t, aimd_limit, gradient_limit>;
+
+some_limit make_limit(const limit_options& options, std::uint64_t initial)
+{
+    if (const auto* aimd = std::get_if<aimd_options>(&options))
+        return aimd_limit(*aimd, initial);
+    if (const auto* gradient = std::get_if<gradient_options>(&options))
+        return gradient_limit(*gradient, initial);
+    return initial;
+}
+
+} // namespace
+
+any_limit::any_limit(const limit_options& options, std::uint64_t initial)
+    : limit_(make_limit(options, initial))
+{
+}
+
+std::uint64_t any_limit::limit() const noexcept
+{
+    if (const auto* aimd = std::get_if<aimd_limit>(&limit_))
+        return aimd->limit();
+    if (const auto* gradient = std::get_if<gradient_limit>(&limit_))
+        return gradient->limit();
+    return std::get<std::uint64_t>(limit_);
+}
+
+std::uint64_t any_limit::update(const limit_sample& sample) noexcept
+{
+    if (auto* aimd = std::get_if<aimd_limit>(&limit_))
+        return aimd->update(sample);
+    if (auto* gradient = std::get_if<gradient_limit>(&limit_))
+        return gradient->update(sample);
+    return limit();
+}
+
+} // namespace detail
+} // namespace turnstile

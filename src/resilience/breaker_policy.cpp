@@ -1,0 +1,295 @@
+#include <turnstile/resilience/breaker_policy.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace turnstile {
+namespace {
+
+constexpr std::uint64_t million = 1'000'000;
+
+// As whole millionths: 0.1 of 30 calls is 3, not a little more.
+std::uint64_t millionths(double share) noexcept
+{
+    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(share * million)));
+}
+
+bool reaches(std::uint64_t part, std::uint64_t whole, std::uint64_t share) noexcept
+{
+    return part * million >= whole * share;
+}
+
+bool is_rate(double rate) noexcept { return rate > 0 && rate <= 1; }
+
+struct window_check {
+    bool operator()(const consecutive_failures& w) const noexcept { return w.threshold != 0; }
+    bool operator()(const count_window& w) const noexcept { return w.size != 0; }
+    bool operator()(const time_window& w) const noexcept
+    {
+        return w.buckets != 0 && w.length.count() >= std::int64_t(w.buckets);
+    }
+};
+
+using any_window = std::variant<detail::failure_run, detail::count_ring, detail::time_ring>;
+
+struct window_maker {
+    any_window operator()(const consecutive_failures& w) const
+    {
+        return detail::failure_run(w.threshold);
+    }
+    any_window operator()(const count_window& w) const { return detail::count_ring(w.size); }
+    any_window operator()(const time_window& w) const
+    {
+        return detail::time_ring(w.length, w.buckets);
+    }
+};
+
+const breaker_options& checked(const breaker_options& options)
+{
+    if (!breaker_policy::valid(options))
+        detail::throw_if(errc::invalid_argument, "circuit_breaker");
+    return options;
+}
+
+} // namespace
+
+bool breaker_policy::valid(const breaker_options& o) noexcept
+{
+    return std::visit(window_check(), o.window) && is_rate(o.failure_rate) &&
+           is_rate(o.slow_rate) && o.minimum_calls != 0 && o.slow_after >= nanoseconds::zero() &&
+           o.probes != 0 && o.success_threshold != 0 && o.probe_deadline > nanoseconds::zero() &&
+           o.open_for >= nanoseconds::zero() && o.open_growth >= 1 &&
+           o.longest_open >= nanoseconds::zero() && o.jitter >= 0 && o.jitter <= 1;
+}
+
+breaker_policy::breaker_policy(const breaker_options& o)
+    : window_(std::visit(window_maker(), checked(o).window)),
+      failure_share_(millionths(o.failure_rate)), slow_share_(millionths(o.slow_rate)),
+      minimum_calls_(o.minimum_calls), slow_after_(o.slow_after),
+      success_threshold_(o.success_threshold), probe_deadline_(o.probe_deadline),
+      slots_(o.probes, nanoseconds::max()), open_for_(o.open_for),
+      longest_open_(std::max(o.longest_open, o.open_for)), open_growth_(o.open_growth),
+      jitter_(o.jitter), has_generator_(static_cast<bool>(o.break_duration)), random_(o.seed),
+      next_open_for_(o.open_for), break_{0, {}, {}}
+{
+    if (const auto* last = std::get_if<count_window>(&o.window))
+        minimum_calls_ = std::min(minimum_calls_, last->size);
+}
+
+// ------------------------------------------------------------------------- calls ----
+
+nanoseconds breaker_policy::seen(nanoseconds now) noexcept
+{
+    return latest_ = std::max(latest_, now);
+}
+
+bool breaker_policy::advance(nanoseconds now) noexcept
+{
+    now = seen(now);
+    if (state_ == circuit_state::half_open)
+        return earliest_deadline_ <= now && find_overdue(now);
+    if (state_ != circuit_state::open || now < next_change())
+        return false;
+    enter(circuit_state::half_open);
+    return true;
+}
+
+std::optional<breaker_ticket> breaker_policy::admit(nanoseconds now) noexcept
+{
+    if (state_ == circuit_state::closed)
+        return breaker_ticket{generation_, times_calls() ? seen(now) : nanoseconds::zero()};
+    if (state_ == circuit_state::open || probes_out_ == slots_.size())
+        return std::nullopt;
+    now = seen(now);
+    const auto slot = std::find(slots_.begin(), slots_.end(), nanoseconds::max());
+    // A deadline at the end of time would look like a free slot.
+    *slot = std::min(saturating_add(now, probe_deadline_), nanoseconds::max() - nanoseconds(1));
+    earliest_deadline_ = std::min(earliest_deadline_, *slot);
+    ++probes_out_;
+    return breaker_ticket{generation_, now, static_cast<std::uint32_t>(slot - slots_.begin())};
+}
+
+bool breaker_policy::report(const breaker_ticket& ticket, call_outcome outcome,
+                            nanoseconds now) noexcept
+{
+    if (ticket.generation != generation_)
+        return false;
+    if (state_ == circuit_state::half_open)
+        return report_probe(ticket, outcome, seen(now));
+    if (outcome == call_outcome::ignored || forced_)
+        return false;
+    if (needs_time_for(outcome))
+        now = seen(now);
+    const bool slow = times_calls() && saturating_sub(now, ticket.started) >= slow_after_;
+    return record(outcome == call_outcome::failure, slow, now);
+}
+
+bool breaker_policy::needs_time_for(call_outcome outcome) const noexcept
+{
+    if (state_ != circuit_state::closed || times_calls())
+        return true;
+    if (outcome != call_outcome::success)
+        return outcome == call_outcome::failure;
+    if (const auto* last = std::get_if<detail::count_ring>(&window_))
+        return last->tally().calls + 1 == minimum_calls_; // only then may a success open it
+    return std::holds_alternative<detail::time_ring>(window_);
+}
+
+bool breaker_policy::remembers_failures() const noexcept
+{
+    const auto* run = std::get_if<detail::failure_run>(&window_);
+    return !run || run->tally().calls != 0;
+}
+
+bool breaker_policy::record(bool failed, bool slow, nanoseconds now) noexcept
+{
+    if (auto* run = std::get_if<detail::failure_run>(&window_)) {
+        run->record(failed, slow);
+        return run->is_full() && trip(now);
+    }
+    if (auto* last = std::get_if<detail::count_ring>(&window_)) {
+        last->record(failed, slow);
+        return should_trip(last->tally()) && trip(now);
+    }
+    auto& recent = std::get<detail::time_ring>(window_);
+    recent.record(failed, slow, now);
+    return should_trip(recent.tally(now)) && trip(now);
+}
+
+bool breaker_policy::should_trip(const call_tally& tally) const noexcept
+{
+    return tally.calls >= minimum_calls_ && (reaches(tally.failures, tally.calls, failure_share_) ||
+                                             reaches(tally.slow, tally.calls, slow_share_));
+}
+
+// ------------------------------------------------------------------------ probes ----
+
+bool breaker_policy::report_probe(const breaker_ticket& ticket, call_outcome outcome,
+                                  nanoseconds now) noexcept
+{
+    slots_[ticket.slot] = nanoseconds::max();
+    --probes_out_;
+    if (outcome == call_outcome::ignored)
+        return false;
+    const bool slow = times_calls() && saturating_sub(now, ticket.started) >= slow_after_;
+    if (outcome == call_outcome::failure || slow)
+        return trip(now);
+    return ++probe_successes_ >= success_threshold_ && close(false);
+}
+
+// A probe that hangs has failed at its deadline, whenever that is noticed.
+bool breaker_policy::find_overdue(nanoseconds now) noexcept
+{
+    earliest_deadline_ = *std::min_element(slots_.begin(), slots_.end());
+    return earliest_deadline_ <= now && trip(earliest_deadline_);
+}
+
+// ------------------------------------------------------------------------ states ----
+
+void breaker_policy::enter(circuit_state state) noexcept
+{
+    previous_ = std::exchange(state_, state);
+    ++generation_;
+    forced_ = false;
+    pending_ = false;
+    std::fill(slots_.begin(), slots_.end(), nanoseconds::max());
+    earliest_deadline_ = nanoseconds::max();
+    probes_out_ = 0;
+    probe_successes_ = 0;
+}
+
+bool breaker_policy::close(bool forced) noexcept
+{
+    const bool changes = state_ != circuit_state::closed;
+    enter(circuit_state::closed);
+    forced_ = forced;
+    std::visit([](auto& window) { window.clear(); }, window_);
+    next_open_for_ = open_for_;
+    break_.attempt = 0;
+    return changes;
+}
+
+bool breaker_policy::trip(nanoseconds at) noexcept
+{
+    break_.calls = window(at);
+    break_.proposed = propose_break();
+    ++break_.attempt;
+    enter(circuit_state::open);
+    opened_at_ = at;
+    open_until_ = saturating_add(at, break_.proposed);
+    pending_ = has_generator_;
+    return true;
+}
+
+nanoseconds breaker_policy::propose_break() noexcept
+{
+    using real = std::chrono::duration<long double, std::nano>;
+    const nanoseconds whole = next_open_for_;
+    next_open_for_ =
+        std::min(longest_open_, saturating_nanoseconds(real(whole) * (long double)(open_growth_)));
+    if (jitter_ == 0)
+        return whole;
+    return whole - saturating_nanoseconds(real(whole) * (long double)(jitter_ * random_()));
+}
+
+void breaker_policy::set_break_duration(std::uint64_t generation, nanoseconds duration) noexcept
+{
+    if (generation != generation_ || !pending_)
+        return;
+    pending_ = false;
+    open_until_ = saturating_add(opened_at_, std::max(duration, nanoseconds::zero()));
+}
+
+bool breaker_policy::force_open(nanoseconds now) noexcept
+{
+    const bool changes = state_ != circuit_state::open;
+    enter(circuit_state::open);
+    forced_ = true;
+    opened_at_ = seen(now);
+    return changes;
+}
+
+bool breaker_policy::force_closed(nanoseconds now) noexcept
+{
+    seen(now);
+    return close(true);
+}
+
+bool breaker_policy::reset(nanoseconds now) noexcept
+{
+    seen(now);
+    return close(false);
+}
+
+// ----------------------------------------------------------------------- queries ----
+
+nanoseconds breaker_policy::next_change() const noexcept
+{
+    if (state_ == circuit_state::half_open)
+        return earliest_deadline_;
+    const bool timed = state_ == circuit_state::open && !forced_ && !pending_;
+    return timed ? open_until_ : nanoseconds::max();
+}
+
+nanoseconds breaker_policy::retry_after(nanoseconds now) const noexcept
+{
+    const bool has_room = state_ == circuit_state::half_open && probes_out_ != slots_.size();
+    if (state_ == circuit_state::closed || has_room)
+        return nanoseconds::zero();
+    const nanoseconds until = pending_ ? open_until_ : next_change();
+    if (until == nanoseconds::max())
+        return until;
+    return std::max(nanoseconds::zero(), saturating_sub(until, std::max(now, latest_)));
+}
+
+call_tally breaker_policy::window(nanoseconds now) noexcept
+{
+    if (auto* recent = std::get_if<detail::time_ring>(&window_))
+        return recent->tally(seen(now));
+    if (const auto* last = std::get_if<detail::count_ring>(&window_))
+        return last->tally();
+    return std::get<detail::failure_run>(window_).tally();
+}
+
+} // namespace turnstile

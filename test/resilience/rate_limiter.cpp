@@ -1,0 +1,452 @@
+#include "kit/completion.hpp"
+#include "kit/manual_clock.hpp"
+#include "kit/policies.hpp"
+#include "kit/run.hpp"
+#include "kit/seed.hpp"
+
+#include <turnstile/resilience/rate_limiter.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using kit::completion;
+using turnstile::bandwidth;
+using turnstile::errc;
+using turnstile::error_code;
+using turnstile::nanoseconds;
+using turnstile::per_second;
+using namespace std::chrono_literals;
+
+template <class Threading>
+using limiter_of =
+    turnstile::basic_rate_limiter<asio::any_io_executor, Threading, kit::manual_clock>;
+
+static_assert(!std::is_move_constructible_v<turnstile::rate_limiter>);
+
+constexpr auto huge = std::numeric_limits<std::uint64_t>::max();
+const auto nothing = [] {};
+
+// An operation with a signal to cancel it by.
+struct request {
+    template <class Limiter>
+    request(Limiter& limiter, std::uint64_t n)
+    {
+        limiter.async_acquire(n, asio::bind_cancellation_slot(signal.slot(), c.handler(nothing)));
+    }
+    void cancel() { signal.emit(asio::cancellation_type::terminal); }
+
+    completion c;
+    asio::cancellation_signal signal;
+};
+
+void pass(asio::io_context& io, nanoseconds time) { kit::manual_clock::advance(io, time); }
+
+BOOST_AUTO_TEST_SUITE(rate_limiter)
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(nonsense_is_refused_and_changes_nothing, P, kit::policies)
+{
+    asio::io_context io;
+    const auto nan = std::numeric_limits<double>::quiet_NaN();
+    limiter_of<P> good(io, per_second(5, 10));
+    for (const bandwidth& bad : {per_second(0), per_second(-1), per_second(nan), per_second(1e30),
+                                 per_second(5, 0), per_second(5, huge), bandwidth{1, -1s, 1}}) {
+        BOOST_CHECK_THROW(limiter_of<P>(io, bad), turnstile::system_error);
+        error_code ec;
+        good.set_limits(bad, ec);
+        BOOST_TEST((ec == errc::invalid_argument));
+        BOOST_CHECK_THROW(good.set_limits(bad), turnstile::system_error);
+    }
+    BOOST_CHECK_THROW(limiter_of<P>(io, std::vector<bandwidth>()), turnstile::system_error);
+    BOOST_TEST((good.limits() == std::vector{per_second(5, 10)}));
+    BOOST_TEST(good.available() == 10U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(exactly_the_burst_at_once_and_then_the_rate, P, kit::policies)
+{
+    asio::io_context io;
+    limiter_of<P> l(io, per_second(5, 10));
+    for (int i = 0; i != 10; ++i)
+        BOOST_TEST(l.try_acquire());
+    for (int i = 0; i != 5; ++i) {
+        nanoseconds retry_after{};
+        BOOST_TEST(!l.try_acquire(1, retry_after));
+        BOOST_TEST(retry_after.count() == nanoseconds(200ms).count());
+        BOOST_TEST(l.time_until().count() == retry_after.count());
+        kit::manual_clock::shift(200ms - 1ns);
+        BOOST_TEST(!l.try_acquire());
+        kit::manual_clock::shift(1ns);
+        BOOST_TEST(l.try_acquire(1, retry_after));
+        BOOST_TEST(retry_after.count() == 0);
+    }
+    kit::manual_clock::shift(10h);
+    BOOST_TEST(l.available() == 10U);
+    kit::manual_clock::shift(-1h);
+    BOOST_TEST(l.try_acquire(10));
+    kit::manual_clock::shift(-1h);
+    BOOST_TEST(!l.try_acquire());
+    kit::manual_clock::shift(1h);
+    BOOST_TEST(!l.try_acquire());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(bad_amounts_are_refused_at_once, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(5, 10));
+    for (const std::uint64_t n : {std::uint64_t(11), huge}) {
+        nanoseconds retry_after{};
+        BOOST_TEST(!l.try_acquire(n, retry_after));
+        BOOST_TEST((retry_after == nanoseconds::max()));
+        BOOST_TEST((l.time_until(n) == nanoseconds::max()));
+        request r(l, n);
+        kit::run(io);
+        BOOST_TEST((r.c.error() == errc::too_large));
+        error_code ec;
+        BOOST_TEST(!l.reserve(n, ec));
+        BOOST_TEST((ec == errc::too_large));
+    }
+    BOOST_TEST(!l.try_acquire(0));
+    request none(l, 0);
+    kit::run(io);
+    BOOST_TEST((none.c.error() == errc::invalid_argument));
+    BOOST_CHECK_THROW((void)l.reserve(0), turnstile::system_error);
+    BOOST_TEST(l.available() == 10U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(waiters_go_at_the_rate_in_order, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(3, 2));
+    std::vector<completion> all(8);
+    for (auto& c : all)
+        l.async_acquire(c.handler(nothing));
+    const auto done = [&] {
+        return std::count_if(all.begin(), all.end(), [](auto& c) { return c.succeeded(); });
+    };
+    pass(io, 0s);
+    BOOST_TEST(done() == 2);
+    for (int round = 0; round != 2; ++round) { // two seconds, in thirds
+        pass(io, 333'333'333ns);
+        BOOST_TEST(done() == 2 + 3 * round);
+        pass(io, 1ns);
+        BOOST_TEST(done() == 3 + 3 * round);
+        pass(io, 333'333'332ns);
+        BOOST_TEST(done() == 3 + 3 * round);
+        pass(io, 1ns);
+        BOOST_TEST(done() == 4 + 3 * round);
+        pass(io, 333'333'333ns);
+        BOOST_TEST(done() == 5 + 3 * round);
+    }
+    BOOST_TEST(std::is_sorted(all.begin(), all.end(),
+                              [](const auto& a, const auto& b) { return a.before(b); }));
+    BOOST_TEST(l.stats().waited == 6U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_small_late_request_does_not_overtake_a_large_head, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 10));
+    BOOST_TEST(l.try_acquire(8));
+    request large(l, 5);
+    request small(l, 1);
+    BOOST_TEST(!l.try_acquire(1));
+    BOOST_TEST(l.time_until(1).count() == nanoseconds(500ms).count());
+    pass(io, 300ms - 1ns);
+    BOOST_TEST(!large.c.done());
+    BOOST_TEST(!small.c.done());
+    pass(io, 1ns);
+    BOOST_TEST(large.c.succeeded());
+    BOOST_TEST(!small.c.done());
+    pass(io, 100ms);
+    BOOST_TEST(small.c.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_a_waiter_moves_those_behind_it_up, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 10));
+    BOOST_TEST(l.try_acquire(10));
+    request first(l, 1);
+    request large(l, 9);
+    request last(l, 1);
+    large.cancel();
+    pass(io, 100ms);
+    BOOST_TEST(first.c.succeeded());
+    BOOST_TEST(large.c.aborted());
+    BOOST_TEST(!last.c.done());
+    pass(io, 100ms);
+    BOOST_TEST(last.c.succeeded());
+    request head(l, 5);
+    request next(l, 1);
+    pass(io, 400ms);
+    head.cancel(); // what it waited for is there for the next
+    pass(io, 0s);
+    BOOST_TEST(next.c.succeeded());
+    BOOST_TEST(l.available() == 3U);
+    BOOST_TEST(l.stats().cancelled == 2U);
+}
+
+// In every order, while they wait and when they are on their way already.
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_in_any_order_restores_exactly, P, kit::policies)
+{
+    std::array<std::size_t, 4> order{};
+    std::iota(order.begin(), order.end(), 0U);
+    do {
+        for (const auto delay : {0ms, 250ms, 400ms}) {
+            kit::drained_context io;
+            limiter_of<P> l(io, per_second(10, 10));
+            BOOST_TEST_REQUIRE(l.try_acquire(7));
+            std::deque<request> all;
+            for (const std::uint64_t n : {2U, 5U, 1U, 3U})
+                all.emplace_back(l, n);
+            kit::manual_clock::shift(delay);
+            (void)l.time_until(); // some are granted, and not yet told
+            for (const std::size_t i : order)
+                all[i].cancel();
+            kit::run(io);
+            for (auto& r : all)
+                BOOST_TEST(r.c.aborted());
+            const auto earned = static_cast<std::uint64_t>(delay / 100ms);
+            BOOST_TEST(l.available() == 3 + earned);
+            BOOST_TEST(l.time_until(10).count() == nanoseconds(700ms - delay).count());
+        }
+    } while (std::next_permutation(order.begin(), order.end()));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_refund_never_exceeds_rate_and_burst, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 10));
+    request r(l, 10); // granted, and not yet told
+    kit::manual_clock::shift(1s);
+    BOOST_TEST(l.try_acquire(10));
+    r.cancel(); // without it the bucket would have been full all the time
+    kit::run(io);
+    BOOST_TEST(r.c.aborted());
+    BOOST_TEST(l.available() == 0U);
+    kit::manual_clock::shift(100ms);
+    BOOST_TEST(l.available() == 1U);
+}
+
+// Requests that are granted and then cancelled on their way, in all disorder: what the others
+// have got is never more than rate and burst allow, between any two moments.
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_grants_never_make_more_of_it, P, kit::policies)
+{
+    kit::for_each_seed(50, [](std::uint64_t seed) {
+        std::mt19937_64 random(seed);
+        asio::io_context io;
+        constexpr std::uint64_t burst = 8;
+        limiter_of<P> l(io, per_second(10, burst));
+        struct grant {
+            grant(limiter_of<P>& limiter, std::uint64_t permits, nanoseconds now)
+                : r(limiter, permits), n(permits), when(now)
+            {
+            }
+            request r;
+            std::uint64_t n;
+            nanoseconds when;
+        };
+        std::deque<grant> all;
+        std::size_t on_their_way = 0;
+        for (int step = 0; step != 300; ++step) {
+            const std::uint64_t n = 1 + random() % burst;
+            const nanoseconds now = kit::manual_clock::now().time_since_epoch();
+            if (l.time_until(n) == nanoseconds::zero())
+                all.emplace_back(l, n, now);
+            for (std::size_t i = on_their_way; i != all.size(); ++i) {
+                if (random() % 4 == 0)
+                    all[i].r.cancel();
+            }
+            if (random() % 4 == 0) {
+                kit::run(io);
+                on_their_way = all.size();
+            }
+            kit::manual_clock::shift(std::chrono::milliseconds(random() % 400));
+        }
+        kit::run(io);
+        for (auto first = all.begin(); first != all.end(); ++first) {
+            std::uint64_t taken = 0;
+            for (auto last = first; last != all.end(); ++last) {
+                taken += last->r.c.succeeded() ? last->n : 0;
+                const auto allowed = burst * 100ms + (last->when - first->when);
+                BOOST_TEST_REQUIRE(taken * 100 <= static_cast<std::uint64_t>(allowed / 1ms));
+            }
+        }
+    });
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_deadline_that_cannot_be_met_fails_at_once, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 5));
+    BOOST_TEST(l.try_acquire(5));
+    completion waits;
+    completion hopeless;
+    completion negative;
+    completion in_time;
+    l.async_acquire(2, 1s, waits.handler(nothing));
+    l.async_acquire(1, 299ms, hopeless.handler(nothing));
+    l.async_acquire(1, -5s, negative.handler(nothing));
+    l.async_acquire(1, 300ms, in_time.handler(nothing));
+    pass(io, 0s);
+    BOOST_TEST((hopeless.error() == errc::rate_limited));
+    BOOST_TEST((negative.error() == errc::rate_limited));
+    BOOST_TEST(!waits.done());
+    pass(io, 300ms);
+    BOOST_TEST(waits.succeeded());
+    BOOST_TEST(in_time.succeeded());
+    completion now;
+    pass(io, 100ms);
+    l.async_acquire(1, 0s, now.handler(nothing));
+    pass(io, 0s);
+    BOOST_TEST(now.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(changing_the_limits_times_the_waiters_anew, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(1, 10));
+    BOOST_TEST(l.try_acquire(10));
+    completion first;
+    completion too_many;
+    completion too_late;
+    completion last;
+    l.async_acquire(2, first.handler(nothing));
+    l.async_acquire(6, too_many.handler(nothing));
+    l.async_acquire(1, 10s, too_late.handler(nothing));
+    l.async_acquire(1, last.handler(nothing));
+    l.set_limits(per_second(10, 10)); // ten times faster
+    pass(io, 199ms);
+    BOOST_TEST(!first.done());
+    pass(io, 1ms);
+    BOOST_TEST(first.succeeded());
+    l.set_limits(per_second(0.1, 5)); // ten times slower, and smaller
+    pass(io, 0s);
+    BOOST_TEST((too_many.error() == errc::too_large));
+    BOOST_TEST((too_late.error() == errc::rate_limited));
+    // 10 permits are missing from a bucket of 5.
+    BOOST_TEST(l.time_until(1).count() == nanoseconds(70s).count());
+    pass(io, 60s - 1ns);
+    BOOST_TEST(!last.done());
+    l.set_limits(per_second(0.1, 20));
+    pass(io, 0s);
+    BOOST_TEST(last.succeeded()); // a larger bucket: it was there all the time
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_unchanged_limit_changes_nothing, P, kit::policies)
+{
+    asio::io_context io;
+    limiter_of<P> l(io, per_second(3, 2));
+    BOOST_TEST(l.try_acquire(2));
+    l.set_limits(per_second(3, 2));
+    BOOST_TEST(l.time_until().count() == 333'333'334);
+    l.set_limits(per_second(3, 3));
+    BOOST_TEST(l.try_acquire());
+    BOOST_TEST(l.time_until().count() == 333'333'334);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(smooth_permits_come_one_by_one, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, turnstile::smooth(per_second(10, 5)));
+    std::vector<completion> all(4);
+    for (auto& c : all)
+        l.async_acquire(c.handler(nothing));
+    for (std::size_t i = 0; i != all.size(); ++i) {
+        pass(io, i == 0 ? 0ms : 100ms - 1ns);
+        BOOST_TEST(all[i].done() == (i == 0));
+        pass(io, i == 0 ? 0ns : 1ns);
+        BOOST_TEST(all[i].succeeded());
+    }
+    pass(io, 1h); // nothing is saved up
+    BOOST_TEST(l.try_acquire(5));
+    BOOST_TEST(!l.try_acquire());
+    BOOST_TEST(l.time_until().count() == nanoseconds(500ms).count());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(all_bandwidths_must_agree, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, {per_second(10, 10), bandwidth{60, 1min, 20}});
+    BOOST_TEST(l.limits().size() == 2U);
+    BOOST_TEST(l.try_acquire(10));
+    BOOST_TEST(!l.try_acquire());
+    pass(io, 1s);
+    BOOST_TEST(l.available() == 10U);
+    BOOST_TEST(l.try_acquire(10));
+    pass(io, 500ms);
+    BOOST_TEST(l.available() == 1U); // of the second bucket
+    request first(l, 1);
+    request second(l, 3);
+    pass(io, 0s);
+    BOOST_TEST(first.c.succeeded());
+    BOOST_TEST(!second.c.done());
+    BOOST_TEST(!l.try_acquire(11));
+    second.cancel();
+    pass(io, 500ms);
+    BOOST_TEST(l.available() == 1U);
+    l.set_limits(per_second(10, 10)); // and one of them goes
+    BOOST_TEST(l.available() == 9U);
+    BOOST_TEST(l.try_acquire(9));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_grant_goes_back_to_all_bandwidths, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, {per_second(10, 10), bandwidth{60, 1min, 20}});
+    request r(l, 7);
+    BOOST_TEST(l.available() == 3U);
+    r.cancel();
+    kit::run(io);
+    BOOST_TEST(l.available() == 10U);
+    BOOST_TEST(l.try_acquire(10));
+    kit::manual_clock::shift(1s);
+    BOOST_TEST(l.try_acquire(10));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(with_or_it_takes_a_permit_only_if_it_wins, P, kit::policies)
+{
+    using namespace asio::experimental::awaitable_operators;
+    kit::drained_context io;
+    limiter_of<P> a(io, per_second(1, 1));
+    limiter_of<P> b(io, per_second(1, 1));
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            co_await (a.async_acquire(asio::use_awaitable) || b.async_acquire(asio::use_awaitable));
+        },
+        asio::detached);
+    kit::run(io);
+    BOOST_TEST(a.available() + b.available() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(by_the_steady_clock_it_waits_too, P, kit::policies)
+{
+    kit::drained_context io;
+    turnstile::basic_rate_limiter<asio::any_io_executor, P> l(io, per_second(10'000, 1));
+    const auto start = std::chrono::steady_clock::now();
+    int granted = 0;
+    for (int i = 0; i != 5; ++i)
+        l.async_acquire([&](error_code ec) { granted += ec ? 0 : 1; });
+    kit::run(io);
+    BOOST_TEST(granted == 5);
+    BOOST_TEST((std::chrono::steady_clock::now() - start >= 400us));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace
