@@ -14,6 +14,11 @@
 #include <turnstile/resilience/retry.hpp>
 #include <turnstile/resilience/retry_budget.hpp>
 #include <turnstile/resilience/retry_policy.hpp>
+#include <turnstile/resilience/gcra.hpp>
+#include <turnstile/resilience/keyed_rate_limiter.hpp>
+#include <turnstile/resilience/rate_limiter.hpp>
+#include <turnstile/resilience/rate_options.hpp>
+#include <turnstile/resilience/reservation.hpp>
 #include <turnstile/resilience/timeout.hpp>
 #include <turnstile/resilience/adaptive_limit.hpp>
 #include <turnstile/resilience/breaker_policy.hpp>

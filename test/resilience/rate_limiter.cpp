@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -432,6 +433,52 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(with_or_it_takes_a_permit_only_if_it_wins, P, kit:
         asio::detached);
     kit::run(io);
     BOOST_TEST(a.available() + b.available() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(runs_an_operation_when_it_may, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 1), {.max_waiters = 1});
+    asio::steady_timer timer(io, asio::steady_timer::time_point::min());
+    std::vector<error_code> results;
+    const auto call = [&] {
+        l.async_call(timer.async_wait(asio::deferred),
+                     [&](error_code ec) { results.push_back(ec); });
+    };
+    static_assert(turnstile::stage_for<limiter_of<P>, decltype(timer.async_wait(asio::deferred))>);
+    call();
+    call();
+    call();
+    BOOST_TEST(results.empty());
+    pass(io, 0s);
+    BOOST_TEST_REQUIRE(results.size() == 2U);
+    BOOST_TEST((results[0] == error_code() || results[0] == errc::rejected));
+    BOOST_TEST((results[1] == error_code() || results[1] == errc::rejected));
+    BOOST_TEST(results[0] != results[1]);
+    pass(io, 100ms);
+    BOOST_TEST_REQUIRE(results.size() == 3U);
+    BOOST_TEST(!results[2]);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_operation_is_cancelled_while_it_waits, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 1));
+    BOOST_TEST(l.try_acquire());
+    asio::cancellation_signal signal;
+    bool started = false;
+    std::exception_ptr failure;
+    l.async_call(
+        [&]() -> asio::awaitable<void> {
+            started = true;
+            co_return;
+        },
+        asio::bind_cancellation_slot(signal.slot(), [&](std::exception_ptr e) { failure = e; }));
+    signal.emit(asio::cancellation_type::total);
+    kit::run(io);
+    BOOST_TEST(bool(failure));
+    BOOST_TEST(!started);
+    BOOST_TEST(l.time_until().count() == nanoseconds(100ms).count());
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(by_the_steady_clock_it_waits_too, P, kit::policies)

@@ -4,6 +4,7 @@
 
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/resilience/detail/permitted_call.hpp>
 #include <turnstile/resilience/detail/rate_ask.hpp>
 #include <turnstile/resilience/detail/rate_gate.hpp>
 #include <turnstile/resilience/gcra.hpp>
@@ -126,6 +127,20 @@ public:
     auto async_acquire(Token&& token = Token())
     {
         return async_acquire(1, std::forward<Token>(token));
+    }
+
+    /// Waits for one permit, then runs the operation: a stage of a pipeline.
+    ///
+    /// Completes when: the operation does, with its result; or with an error of
+    /// `async_acquire`, and then it was never started.
+    /// Signature: that of the operation, which must be able to report an error.
+    /// Executor, allocator, cancellation: the handler's, for the wait and for the operation.
+    /// Fairness: FIFO. Thread safety: as the policy says.
+    template <operation Op, class Token = default_token_t<Executor>>
+    auto async_call(Op&& op, Token&& token = Token())
+    {
+        return detail::call_when_permitted(ask{this, 1, nanoseconds::max(), {}},
+                                           std::forward<Op>(op), std::forward<Token>(token));
     }
 
     /// Takes n permits that will be there later, behind everyone who waits, and says when that

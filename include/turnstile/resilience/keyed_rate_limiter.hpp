@@ -1,0 +1,252 @@
+// A rate limiter for each key (a user, an address), which forgets those that are idle.
+#pragma once
+
+#include <turnstile/core/default_token.hpp>
+#include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/resilience/detail/key_shard.hpp>
+#include <turnstile/resilience/detail/permitted_call.hpp>
+#include <turnstile/resilience/detail/rate_ask.hpp>
+#include <turnstile/resilience/gcra.hpp>
+#include <turnstile/resilience/rate_options.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <utility>
+
+namespace turnstile {
+
+/// Settings of a keyed rate limiter that are made once.
+template <class Key>
+struct keyed_rate_options {
+    /// How many may wait for each key; who comes after them is `errc::rejected`.
+    std::size_t max_waiters = std::numeric_limits<std::size_t>::max();
+    /// Called after each rejection, in the call that caused it, never under a lock. It may use
+    /// the limiter, but not destroy it. What it throws is ignored.
+    std::function<void(const Key&, const rate_event&)> listener{};
+};
+
+/// A token bucket for each key, all of one bandwidth; see `basic_rate_limiter`.
+///
+/// A key whose bucket is full again, and that nobody waits for, is no different from one that
+/// was never seen, and is forgotten: each new key makes it look at a few old ones. Keys are
+/// spread over 16 parts (one if `strand_confined`), each with a lock and a timer of its own.
+///
+/// `Key` is copyable; `Hash` and `Equal` do not throw, and do not use the limiter.
+/// Fairness: strict FIFO for each key; keys do not wait for each other.
+/// Destruction: every waiter completes with `operation_aborted`.
+template <class Key, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>,
+          class Executor = asio::any_io_executor, class Threading = thread_safe,
+          clock_policy Clock = default_clock>
+class basic_keyed_rate_limiter {
+public:
+    using key_type = Key;
+    using executor_type = Executor;
+    using threading_policy = Threading;
+    using clock_type = Clock;
+
+    template <class Other>
+    struct rebind_executor {
+        using other = basic_keyed_rate_limiter<Key, Hash, Equal, Other, Threading, Clock>;
+    };
+
+    /// Throws `system_error` with `errc::invalid_argument` if `gcra::valid` does not accept the
+    /// bandwidth.
+    explicit basic_keyed_rate_limiter(const Executor& executor, const bandwidth& limit,
+                                      keyed_rate_options<Key> options = {},
+                                      const Hash& hash = Hash(), const Equal& equal = Equal())
+        : basic_keyed_rate_limiter(executor, checked(limit), options, hash, equal,
+                                   std::make_index_sequence<parts>())
+    {
+    }
+
+    /// The same, with the context's executor.
+    template <detail::execution_context Context>
+    explicit basic_keyed_rate_limiter(Context& context, const bandwidth& limit,
+                                      keyed_rate_options<Key> options = {},
+                                      const Hash& hash = Hash(), const Equal& equal = Equal())
+        : basic_keyed_rate_limiter(context.get_executor(), limit, std::move(options), hash, equal)
+    {
+    }
+
+    /// The executor given at construction. Thread safe.
+    executor_type get_executor() const noexcept { return executor_; }
+
+    /// Takes n permits of the key's bucket if they are there and nobody waits for it. Throws
+    /// `bad_alloc` if there is no memory for a new key. Thread safety: as the policy says.
+    [[nodiscard]] bool try_acquire(const Key& key, std::uint64_t n = 1)
+    {
+        return shard(key).try_acquire(key, n, nullptr);
+    }
+    /// The same, and says when to try again: zero if it succeeded, the maximum if never.
+    [[nodiscard]] bool try_acquire(const Key& key, std::uint64_t n, nanoseconds& retry_after)
+    {
+        return shard(key).try_acquire(key, n, &retry_after);
+    }
+
+    /// Waits for `n` permits of the key's bucket, all at once.
+    ///
+    /// Completes when: n permits are there and everyone who asked for the key before has been
+    /// served.
+    /// Signature: `void(error_code)`.
+    /// Errors: `operation_aborted` if cancelled, or the limiter was destroyed;
+    /// `errc::too_large` if n is, or by `set_limit` becomes, more than the burst;
+    /// `errc::rejected` if `max_waiters` wait for the key already, or there is no memory for it;
+    /// `errc::invalid_argument` if n is 0.
+    /// Executor: the handler's associated executor, by default the limiter's own.
+    /// Cancellation: terminal, partial and total.
+    /// Cancel safety: cancelled before the handler runs, it has used nothing, and those behind
+    /// it move up. A coroutine that somebody can cancel takes no short cut.
+    /// Fairness: FIFO for each key. Thread safety: as the policy says.
+    template <class Token = default_token_t<Executor>>
+        requires(!detail::is_duration<std::decay_t<Token>>)
+    auto async_acquire(const Key& key, std::uint64_t n, Token&& token = Token())
+    {
+        return detail::start_wait(ask{this, key, n, nanoseconds::max(), {}},
+                                  std::forward<Token>(token));
+    }
+
+    /// The same, if that takes no longer than `within`; if it would, completes at once with
+    /// `errc::rate_limited`. A negative duration is zero. `time_until` says when to try again.
+    template <class Rep, class Period, class Token = default_token_t<Executor>>
+    auto async_acquire(const Key& key, std::uint64_t n, std::chrono::duration<Rep, Period> within,
+                       Token&& token = Token())
+    {
+        return detail::start_wait(ask{this, key, n, detail::at_least_zero(within), {}},
+                                  std::forward<Token>(token));
+    }
+
+    /// Waits for one permit.
+    template <class Token = default_token_t<Executor>>
+        requires(!std::is_convertible_v<Token, std::uint64_t>)
+    auto async_acquire(const Key& key, Token&& token = Token())
+    {
+        return async_acquire(key, 1, std::forward<Token>(token));
+    }
+
+    /// Waits for one permit of the key's bucket, then runs the operation; as
+    /// `rate_limiter::async_call`.
+    template <operation Op, class Token = default_token_t<Executor>>
+    auto async_call(const Key& key, Op&& op, Token&& token = Token())
+    {
+        return detail::call_when_permitted(ask{this, key, 1, nanoseconds::max(), {}},
+                                           std::forward<Op>(op), std::forward<Token>(token));
+    }
+
+    /// How long a request for n permits would wait if it were made now: zero if not at all, the
+    /// maximum if for ever. Thread safety: as the policy says.
+    [[nodiscard]] nanoseconds time_until(const Key& key, std::uint64_t n = 1) const noexcept
+    {
+        return shard(key).time_until(key, n);
+    }
+
+    /// Changes the bandwidth for all keys, as `rate_limiter::set_limits` does; takes time in
+    /// proportion to their number. Errors: `errc::invalid_argument`; the state is unchanged.
+    /// Thread safety: as the policy says.
+    void set_limit(const bandwidth& limit, error_code& ec) noexcept
+    {
+        ec = gcra::valid(limit) ? error_code() : make_error_code(errc::invalid_argument);
+        for (auto& part : parts_) {
+            if (!ec)
+                part->change(limit);
+        }
+    }
+    /// The same, throwing `system_error`.
+    void set_limit(const bandwidth& limit)
+    {
+        error_code ec;
+        set_limit(limit, ec);
+        detail::throw_if(ec, "keyed_rate_limiter::set_limit");
+    }
+
+    /// How many keys it remembers, idle ones included that it has not come across yet.
+    [[nodiscard]] std::size_t size() const noexcept
+    {
+        std::size_t sum = 0;
+        for (const auto& part : parts_)
+            sum += part->size();
+        return sum;
+    }
+
+    /// Forgets all idle keys now; how many those were. Thread safety: as the policy says.
+    std::size_t purge() noexcept
+    {
+        std::size_t sum = 0;
+        for (auto& part : parts_)
+            sum += part->purge();
+        return sum;
+    }
+
+    /// What it has done so far, for all keys. Thread safety: as the policy says.
+    [[nodiscard]] rate_stats stats() const noexcept
+    {
+        rate_stats sum;
+        for (const auto& part : parts_) {
+            const rate_stats s = part->stats();
+            sum.granted += s.granted;
+            sum.rejected += s.rejected;
+            sum.waited += s.waited;
+            sum.cancelled += s.cancelled;
+            sum.waiting += s.waiting;
+        }
+        return sum;
+    }
+
+private:
+    using shard_type = detail::key_shard<Key, Hash, Equal, Threading, Clock>;
+    using ask = detail::keyed_ask<basic_keyed_rate_limiter>;
+    friend ask;
+
+    static constexpr std::size_t parts = Threading::is_confined ? 1 : 16;
+
+    template <std::size_t... I>
+    basic_keyed_rate_limiter(const Executor& executor, const bandwidth& limit,
+                             const keyed_rate_options<Key>& options, const Hash& hash,
+                             const Equal& equal, std::index_sequence<I...>)
+        : executor_(executor), hash_(hash), origin_(shard_type::now() - nanoseconds(1)),
+          parts_{
+              ((void)I, detail::owned_state<shard_type>(executor_, limit, options.max_waiters,
+                                                        origin_, options.listener, hash, equal))...}
+    {
+    }
+
+    static const bandwidth& checked(const bandwidth& limit)
+    {
+        if (!gcra::valid(limit))
+            detail::throw_if(errc::invalid_argument, "keyed_rate_limiter");
+        return limit;
+    }
+
+    const Executor& executor() const noexcept { return executor_; }
+
+    // By other bits of the hash than the table in it uses.
+    shard_type& shard(const Key& key) const noexcept
+    {
+        if constexpr (parts == 1)
+            return *parts_[0];
+        else
+            return *parts_[(std::uint64_t(hash_(key)) * 0x9E3779B97F4A7C15U) >> 60];
+    }
+
+    Executor executor_;
+    [[no_unique_address]] Hash hash_;
+    nanoseconds origin_;
+    std::array<detail::owned_state<shard_type>, parts> parts_;
+};
+
+/// The usual keyed rate limiter: any thread, any executor, the steady clock.
+template <class Key, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>>
+using keyed_rate_limiter = basic_keyed_rate_limiter<Key, Hash, Equal>;
+
+namespace local {
+
+/// A keyed rate limiter for one strand: no atomics, no locks.
+template <class Key, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>>
+using keyed_rate_limiter =
+    basic_keyed_rate_limiter<Key, Hash, Equal, asio::any_io_executor, strand_confined>;
+
+} // namespace local
+} // namespace turnstile

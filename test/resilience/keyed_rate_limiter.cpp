@@ -1,0 +1,287 @@
+#include "kit/completion.hpp"
+#include "kit/manual_clock.hpp"
+#include "kit/policies.hpp"
+#include "kit/run.hpp"
+
+#include <turnstile/resilience/keyed_rate_limiter.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using kit::completion;
+using turnstile::errc;
+using turnstile::error_code;
+using turnstile::nanoseconds;
+using turnstile::per_second;
+using turnstile::rate_event;
+using namespace std::chrono_literals;
+
+template <class Key, class Threading>
+using keyed_of =
+    turnstile::basic_keyed_rate_limiter<Key, std::hash<Key>, std::equal_to<Key>,
+                                        asio::any_io_executor, Threading, kit::manual_clock>;
+
+const auto nothing = [] {};
+
+void pass(asio::io_context& io, nanoseconds time) { kit::manual_clock::advance(io, time); }
+
+BOOST_AUTO_TEST_SUITE(keyed_rate_limiter)
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(every_key_has_a_bucket_of_its_own, P, kit::policies)
+{
+    asio::io_context io;
+    keyed_of<std::string, P> l(io, per_second(10, 3));
+    for (const std::string key : {"ann", "bob", "a key that does not fit into a short string"}) {
+        BOOST_TEST(l.try_acquire(key, 3));
+        nanoseconds retry_after{};
+        BOOST_TEST(!l.try_acquire(key, 1, retry_after));
+        BOOST_TEST(retry_after.count() == nanoseconds(100ms).count());
+        BOOST_TEST(l.time_until(key, 2).count() == nanoseconds(200ms).count());
+    }
+    BOOST_TEST(l.size() == 3U);
+    BOOST_TEST(l.time_until("new").count() == 0);
+    BOOST_TEST(l.size() == 3U);
+    kit::manual_clock::shift(100ms - 1ns);
+    BOOST_TEST(!l.try_acquire("ann"));
+    kit::manual_clock::shift(1ns);
+    BOOST_TEST(l.try_acquire("ann"));
+    BOOST_TEST(!l.try_acquire("ann"));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(nonsense_is_refused_and_makes_no_key, P, kit::policies)
+{
+    kit::drained_context io;
+    BOOST_CHECK_THROW((keyed_of<int, P>(io, per_second(-1))), turnstile::system_error);
+    keyed_of<int, P> l(io, per_second(10, 3));
+    nanoseconds retry_after{};
+    BOOST_TEST(!l.try_acquire(1, 4, retry_after));
+    BOOST_TEST((retry_after == nanoseconds::max()));
+    BOOST_TEST(!l.try_acquire(1, 0));
+    completion too_many;
+    completion none;
+    l.async_acquire(1, 4, too_many.handler(nothing));
+    l.async_acquire(1, 0, none.handler(nothing));
+    kit::run(io);
+    BOOST_TEST((too_many.error() == errc::too_large));
+    BOOST_TEST((none.error() == errc::invalid_argument));
+    BOOST_TEST(l.size() == 0U);
+    BOOST_TEST((l.time_until(1, 4) == nanoseconds::max()));
+    error_code ec;
+    l.set_limit(per_second(std::numeric_limits<double>::quiet_NaN()), ec);
+    BOOST_TEST((ec == errc::invalid_argument));
+    BOOST_CHECK_THROW(l.set_limit(per_second(1, 0)), turnstile::system_error);
+    BOOST_TEST(l.try_acquire(1, 3));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(waiters_of_a_key_go_in_order_and_keys_do_not_wait_for_each_other, P,
+                              kit::policies)
+{
+    kit::drained_context io;
+    keyed_of<int, P> l(io, per_second(10, 5));
+    for (const int key : {1, 2})
+        BOOST_TEST(l.try_acquire(key, 5));
+    completion large;
+    completion small;
+    completion other;
+    l.async_acquire(1, 4, large.handler(nothing));
+    l.async_acquire(1, 1, small.handler(nothing));
+    l.async_acquire(2, 2, other.handler(nothing));
+    BOOST_TEST(!l.try_acquire(1));
+    BOOST_TEST(l.time_until(1).count() == nanoseconds(600ms).count());
+    BOOST_TEST(l.stats().waiting == 3U);
+    pass(io, 200ms);
+    BOOST_TEST(other.succeeded());
+    BOOST_TEST(!large.done());
+    pass(io, 200ms);
+    BOOST_TEST(large.succeeded());
+    BOOST_TEST(!small.done());
+    pass(io, 100ms - 1ns);
+    BOOST_TEST(!small.done());
+    pass(io, 1ns);
+    BOOST_TEST(small.succeeded());
+    BOOST_TEST(l.stats().waited == 3U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_any_waiter_moves_the_others_up, P, kit::policies)
+{
+    for (const std::size_t victim : {0U, 1U, 2U}) {
+        kit::drained_context io;
+        keyed_of<int, P> l(io, per_second(10, 5));
+        BOOST_TEST(l.try_acquire(7, 5));
+        std::vector<completion> all(3);
+        asio::cancellation_signal signals[3];
+        for (std::size_t i = 0; i != 3; ++i)
+            l.async_acquire(
+                7, 2, asio::bind_cancellation_slot(signals[i].slot(), all[i].handler(nothing)));
+        pass(io, 100ms);
+        signals[victim].emit(asio::cancellation_type::total);
+        pass(io, 300ms - 1ns);
+        BOOST_TEST(all[victim].aborted());
+        BOOST_TEST(!all[victim == 2 ? 1 : 2].done());
+        pass(io, 1ns);
+        for (std::size_t i = 0; i != 3; ++i)
+            BOOST_TEST(all[i].succeeded() == (i != victim));
+        BOOST_TEST(!l.try_acquire(7));
+        BOOST_TEST(l.time_until(7).count() == nanoseconds(100ms).count());
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(limits_on_the_wait_hold_for_each_key, P, kit::policies)
+{
+    kit::drained_context io;
+    std::vector<std::pair<int, errc>> told;
+    keyed_of<int, P> l(io, per_second(10, 1),
+                       {.max_waiters = 1, .listener = [&](int key, const rate_event& e) {
+                            told.emplace_back(key, e.code);
+                            (void)l.size(); // would deadlock under the lock
+                        }});
+    for (const int key : {1, 2})
+        BOOST_TEST(l.try_acquire(key));
+    completion first;
+    completion second;
+    completion third;
+    completion late;
+    l.async_acquire(1, first.handler(nothing));
+    l.async_acquire(1, second.handler(nothing));
+    l.async_acquire(2, 1, 99ms, late.handler(nothing));
+    l.async_acquire(2, 1, 100ms, third.handler(nothing));
+    pass(io, 100ms);
+    BOOST_TEST(first.succeeded());
+    BOOST_TEST((second.error() == errc::rejected));
+    BOOST_TEST((late.error() == errc::rate_limited));
+    BOOST_TEST(third.succeeded());
+    BOOST_TEST(
+        (told == std::vector<std::pair<int, errc>>{{1, errc::rejected}, {2, errc::rate_limited}}));
+    BOOST_TEST(l.stats().rejected == 2U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(idle_keys_are_forgotten_as_new_ones_come, P, kit::policies)
+{
+    asio::io_context io;
+    keyed_of<int, P> l(io, per_second(10, 1));
+    std::size_t most = 0;
+    for (int key = 0; key != 50'000; ++key) {
+        BOOST_REQUIRE(l.try_acquire(key));
+        kit::manual_clock::shift(1ms); // each is full again after a hundred others
+        most = std::max(most, l.size());
+    }
+    BOOST_TEST(most < 5'000U);
+    kit::manual_clock::shift(1s);
+    const std::size_t left = l.size();
+    BOOST_TEST(l.purge() == left);
+    BOOST_TEST(l.size() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_key_in_use_is_never_forgotten, P, kit::policies)
+{
+    kit::drained_context io;
+    keyed_of<int, P> l(io, per_second(1, 2));
+    BOOST_TEST(l.try_acquire(1, 2));
+    BOOST_TEST(l.try_acquire(2, 2));
+    completion waits;
+    l.async_acquire(2, 2, waits.handler(nothing));
+    kit::manual_clock::shift(2s - 1ns);
+    BOOST_TEST(l.purge() == 0U);
+    BOOST_TEST(!l.try_acquire(1, 2)); // a new one would have had two
+    kit::manual_clock::shift(10s);
+    BOOST_TEST(l.purge() == 1U); // not the one that is waited for
+    BOOST_TEST(l.size() == 1U);
+    pass(io, 0s);
+    BOOST_TEST(waits.succeeded());
+    BOOST_TEST(!l.try_acquire(2));
+    // A grant that is cancelled after its key was forgotten has nothing to give back.
+    completion cancelled;
+    asio::cancellation_signal signal;
+    l.async_acquire(3, 2, asio::bind_cancellation_slot(signal.slot(), cancelled.handler(nothing)));
+    kit::manual_clock::shift(10s);
+    BOOST_TEST(l.purge() == 2U);
+    signal.emit(asio::cancellation_type::total);
+    kit::run(io);
+    BOOST_TEST(cancelled.aborted());
+    BOOST_TEST(l.try_acquire(3, 2));
+    BOOST_TEST(!l.try_acquire(3));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(changing_the_limit_changes_all_keys, P, kit::policies)
+{
+    kit::drained_context io;
+    keyed_of<int, P> l(io, per_second(1, 10));
+    for (int key = 0; key != 100; ++key)
+        BOOST_TEST(l.try_acquire(key, 10));
+    completion first;
+    completion too_many;
+    completion too_late;
+    completion last;
+    l.async_acquire(5, 6, too_many.handler(nothing));
+    l.async_acquire(5, 2, first.handler(nothing));
+    l.async_acquire(5, 2, 20s, too_late.handler(nothing));
+    l.async_acquire(6, 1, last.handler(nothing));
+    l.set_limit(per_second(0.1, 5));
+    pass(io, 0s);
+    BOOST_TEST((too_many.error() == errc::too_large));
+    BOOST_TEST((too_late.error() == errc::rate_limited));
+    BOOST_TEST(l.stats().waiting == 2U);
+    BOOST_TEST(l.time_until(9).count() == nanoseconds(60s).count());
+    l.set_limit(per_second(10, 5));
+    BOOST_TEST(l.time_until(9).count() == nanoseconds(600ms).count());
+    pass(io, 600ms);
+    BOOST_TEST(last.succeeded());
+    pass(io, 100ms);
+    BOOST_TEST(first.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(destroying_it_aborts_the_waiters_of_all_keys, P, kit::policies)
+{
+    kit::drained_context io;
+    std::vector<completion> all(40);
+    {
+        keyed_of<std::string, P> l(io, per_second(1, 1));
+        for (std::size_t i = 0; i != all.size(); ++i) {
+            const std::string key = "key " + std::to_string(i / 2);
+            (void)l.try_acquire(key);
+            l.async_acquire(key, all[i].handler(nothing));
+        }
+    }
+    kit::run(io);
+    for (auto& c : all)
+        BOOST_TEST(c.aborted());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(runs_an_operation_when_its_key_may, P, kit::policies)
+{
+    kit::drained_context io;
+    keyed_of<std::string, P> l(io, per_second(10, 1));
+    int ran = 0;
+    std::vector<int> results;
+    for (int i = 0; i != 2; ++i)
+        asio::co_spawn(
+            io,
+            [&]() -> asio::awaitable<void> {
+                results.push_back(co_await l.async_call("k", [&]() -> asio::awaitable<int> {
+                    ++ran;
+                    co_return 42;
+                }));
+            },
+            asio::detached);
+    pass(io, 0s);
+    BOOST_TEST(ran == 1);
+    pass(io, 100ms);
+    BOOST_TEST(ran == 2);
+    BOOST_TEST((results == std::vector{42, 42}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

@@ -1,0 +1,163 @@
+#include "kit/completion.hpp"
+#include "kit/manual_clock.hpp"
+#include "kit/policies.hpp"
+#include "kit/run.hpp"
+
+#include <turnstile/resilience/rate_limiter.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using kit::completion;
+using turnstile::errc;
+using turnstile::nanoseconds;
+using turnstile::per_second;
+using turnstile::rate_event;
+using namespace std::chrono_literals;
+
+template <class Threading>
+using limiter_of =
+    turnstile::basic_rate_limiter<asio::any_io_executor, Threading, kit::manual_clock>;
+
+const auto nothing = [] {};
+
+void pass(asio::io_context& io, nanoseconds time) { kit::manual_clock::advance(io, time); }
+
+BOOST_AUTO_TEST_SUITE(rate_options)
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(no_more_wait_than_may, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 1), {.max_waiters = 2});
+    BOOST_TEST(l.try_acquire());
+    std::vector<completion> all(4);
+    for (auto& c : all)
+        l.async_acquire(c.handler(nothing));
+    pass(io, 0s);
+    BOOST_TEST(!all[1].done());
+    BOOST_TEST((all[2].error() == errc::rejected));
+    BOOST_TEST((all[3].error() == errc::rejected));
+    pass(io, 100ms);
+    completion next;
+    l.async_acquire(next.handler(nothing));
+    pass(io, 200ms);
+    pass(io, 100ms);
+    BOOST_TEST(next.succeeded());
+    BOOST_TEST(l.stats().rejected == 2U);
+    BOOST_TEST(l.stats().waited == 3U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(nobody_waits_if_nobody_may, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 1), {.max_waiters = 0});
+    completion taken;
+    completion refused;
+    l.async_acquire(taken.handler(nothing));
+    l.async_acquire(refused.handler(nothing));
+    kit::run(io);
+    BOOST_TEST(taken.succeeded());
+    BOOST_TEST((refused.error() == errc::rejected));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(stats_count_what_happens, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 5), {.count_grants = true});
+    BOOST_TEST(l.try_acquire(4));
+    BOOST_TEST(!l.try_acquire(2));
+    completion waits;
+    completion cancelled;
+    asio::cancellation_signal signal;
+    l.async_acquire(3, waits.handler(nothing));
+    l.async_acquire(1, asio::bind_cancellation_slot(signal.slot(), cancelled.handler(nothing)));
+    BOOST_TEST(l.stats().waiting == 2U);
+    signal.emit(asio::cancellation_type::total);
+    pass(io, 200ms);
+    const turnstile::rate_stats s = l.stats();
+    BOOST_TEST(s.granted == 7U);
+    BOOST_TEST(s.rejected == 1U);
+    BOOST_TEST(s.waited == 1U);
+    BOOST_TEST(s.cancelled == 1U);
+    BOOST_TEST(s.waiting == 0U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_without_the_lock, P, kit::policies)
+{
+    kit::drained_context io;
+    std::vector<rate_event> events;
+    limiter_of<P>* limiter = nullptr;
+    limiter_of<P> l(io, per_second(10, 2), {.listener = [&](const rate_event& e) {
+                        events.push_back(e);
+                        (void)limiter->stats(); // would deadlock under the lock
+                        (void)limiter->time_until();
+                    }});
+    limiter = &l;
+    BOOST_TEST(l.try_acquire(2));
+    BOOST_TEST(events.empty());
+
+    BOOST_TEST(!l.try_acquire());
+    BOOST_TEST_REQUIRE(events.size() == 1U);
+    BOOST_TEST(events[0].kind == rate_event::rejected);
+    BOOST_TEST((events[0].code == errc::rate_limited));
+    BOOST_TEST(events[0].permits == 1U);
+    BOOST_TEST(events[0].retry_after.count() == nanoseconds(100ms).count());
+
+    completion first;
+    completion late;
+    l.async_acquire(first.handler(nothing));
+    l.async_acquire(1, 1ms, late.handler(nothing));
+    BOOST_TEST_REQUIRE(events.size() == 3U);
+    BOOST_TEST(events[1].kind == rate_event::throttled);
+    BOOST_TEST(events[2].kind == rate_event::rejected);
+    BOOST_TEST(events[2].retry_after.count() == nanoseconds(200ms).count());
+
+    pass(io, 100ms);
+    BOOST_TEST(first.succeeded());
+    BOOST_TEST_REQUIRE(events.size() == 4U);
+    BOOST_TEST(events[3].kind == rate_event::recovered);
+
+    l.set_limits(per_second(5, 2));
+    BOOST_TEST_REQUIRE(events.size() == 5U);
+    BOOST_TEST(events[4].kind == rate_event::limits_changed);
+
+    completion hopeless;
+    l.async_acquire(2, 1s, hopeless.handler(nothing));
+    l.set_limits(per_second(1, 2));
+    pass(io, 0s);
+    BOOST_TEST((hopeless.error() == errc::rate_limited));
+    BOOST_TEST_REQUIRE(events.size() == 9U);
+    BOOST_TEST(events[5].kind == rate_event::throttled);
+    BOOST_TEST(events[6].kind == rate_event::limits_changed);
+    BOOST_TEST(events[7].kind == rate_event::rejected);
+    BOOST_TEST(events[8].kind == rate_event::recovered);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_that_throws_changes_nothing, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 1), {.max_waiters = 1, .listener = [](const rate_event&) {
+                                                throw std::runtime_error("from a listener");
+                                            }});
+    BOOST_TEST(l.try_acquire());
+    BOOST_TEST(!l.try_acquire());
+    completion first;
+    completion second;
+    l.async_acquire(first.handler(nothing));
+    l.async_acquire(second.handler(nothing));
+    pass(io, 100ms);
+    BOOST_TEST(first.succeeded());
+    BOOST_TEST((second.error() == errc::rejected));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace
