@@ -11,6 +11,7 @@
 #include <turnstile/resilience/hedge.hpp>
 #include <turnstile/resilience/hedge_policy.hpp>
 #include <turnstile/resilience/latency_estimator.hpp>
+#include <turnstile/resilience/pipeline.hpp>
 #include <turnstile/resilience/retry.hpp>
 #include <turnstile/resilience/retry_budget.hpp>
 #include <turnstile/resilience/retry_policy.hpp>

@@ -1,3 +1,4 @@
+#include <turnstile/resilience/rejection.hpp>
 #include <turnstile/resilience/retry_policy.hpp>
 
 #include <algorithm>
@@ -41,6 +42,20 @@ retry_sequence::decision retry_sequence::failed(nanoseconds now, bool retryable,
     if (attempt_ != unlimited)
         ++attempt_;
     return {retry_refusal::none, delay};
+}
+
+std::optional<nanoseconds> detail::rejection_hint::operator()(const failure& f) const noexcept
+{
+    if (!f.exception())
+        return std::nullopt;
+    try {
+        std::rethrow_exception(f.exception());
+    } catch (const rejection& r) {
+        if (r.retry_after() != nanoseconds::max())
+            return r.retry_after();
+    } catch (...) {
+    }
+    return std::nullopt;
 }
 
 } // namespace turnstile

@@ -1,9 +1,11 @@
+#include <turnstile/resilience/rejection.hpp>
 #include <turnstile/resilience/retry_policy.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 
 namespace {
 
@@ -103,6 +105,18 @@ BOOST_AUTO_TEST_CASE(a_refused_retry_costs_the_budget_nothing)
     BOOST_TEST((s.failed(start, false, {}).refusal == retry_refusal::not_retryable));
     BOOST_TEST((s.failed(start, true, 1h).refusal == retry_refusal::deadline));
     BOOST_TEST(budget->stats().withdrawals == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_rejection_says_itself_when_to_come_back)
+{
+    using turnstile::failure;
+    const auto hint = [](const auto& exception) {
+        return retry_policy().hint()(failure(std::make_exception_ptr(exception)));
+    };
+    BOOST_TEST((hint(turnstile::rejection(turnstile::errc::circuit_open, 3s)) == 3s));
+    BOOST_TEST(!hint(turnstile::rejection(turnstile::errc::rejected, nanoseconds::max())));
+    BOOST_TEST(!hint(std::runtime_error("no rejection")));
+    BOOST_TEST(!retry_policy().hint()(turnstile::make_error_code(turnstile::errc::circuit_open)));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,6 +3,7 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
+#include <turnstile/core/detail/io_object.hpp>
 #include <turnstile/core/detail/supervised_call.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/detail/hedge_supervisor.hpp>
@@ -42,8 +43,15 @@ public:
     };
 
     /// The executor is for handlers that have none.
-    explicit basic_hedge(const Executor& executor, const hedge_policy& policy)
+    basic_hedge(const Executor& executor, const hedge_policy& policy)
         : executor_(executor), state_(std::make_shared<detail::hedge_state>(policy))
+    {
+    }
+
+    /// The same, with the context's executor.
+    template <detail::execution_context Context>
+    basic_hedge(Context& context, const hedge_policy& policy)
+        : basic_hedge(context.get_executor(), policy)
     {
     }
 

@@ -3,6 +3,7 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
+#include <turnstile/core/detail/io_object.hpp>
 #include <turnstile/core/detail/supervised_call.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/detail/retry_supervisor.hpp>
@@ -52,6 +53,13 @@ public:
         : executor_(executor), policy_(std::make_shared<const Policy>(std::move(policy))),
           seeds_(policy_->settings().seed ? *policy_->settings().seed : std::random_device()()),
           counters_(std::make_shared<detail::retry_counters>())
+    {
+    }
+
+    /// The same, with the context's executor.
+    template <detail::execution_context Context>
+    explicit basic_retry(Context& context, Policy policy = Policy())
+        : basic_retry(context.get_executor(), std::move(policy))
     {
     }
 

@@ -84,15 +84,16 @@ struct retry_every_failure {
     bool operator()(const failure& f) const noexcept { return static_cast<bool>(f); }
 };
 
-struct no_hint {
-    std::optional<nanoseconds> operator()(const failure&) const noexcept { return {}; }
+// What a `rejection` of ours says, if the failure is one.
+struct rejection_hint {
+    TURNSTILE_EXPORT std::optional<nanoseconds> operator()(const failure& f) const noexcept;
 };
 
 } // namespace detail
 
 /// How to retry: `retry_policy().attempts(5).timeout_each(1s).retry_if(is_transient)`.
 /// A value; each function returns a changed copy.
-template <class RetryIf = detail::retry_every_failure, class Hint = detail::no_hint>
+template <class RetryIf = detail::retry_every_failure, class Hint = detail::rejection_hint>
 class basic_retry_policy {
 public:
     basic_retry_policy() = default;
@@ -153,7 +154,7 @@ public:
         return basic_retry_policy<F, Hint>(settings_, std::move(predicate), hint_);
     }
     /// When the server says to come back: called like `retry_if`, for what is retried; returns
-    /// an optional duration.
+    /// an optional duration. Default: `retry_after` of a `rejection`, where that is thrown.
     template <class F>
     auto retry_after(F hint) const
     {

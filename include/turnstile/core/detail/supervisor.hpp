@@ -465,7 +465,7 @@ private:
     Handler release_handler()
     {
         Handler handler(std::move(handler_));
-        destroy_in_memory_of(handler, &derived());
+        destroy_with(handler_allocator<Derived>(handler), &derived());
         return handler;
     }
 
