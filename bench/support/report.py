@@ -15,6 +15,7 @@ COLUMNS = {
     "channel": "channel",
     "concurrent_channel": "concurrent_channel",
     "timer": "timer idiom",
+    "cancel_after": "asio::cancel_after",
     "by_hand": "std::mutex by hand",
 }
 
@@ -38,6 +39,8 @@ ROWS = [
     ("bulkhead_call", "async_call through a bulkhead", "direct_call"),
     ("bulkhead", "bulkhead, uncontended", "nested_call"),
     ("bulkhead_contended", "bulkhead, 10 of 100", "post"),
+    ("timeout", "a time limit on what completes at once", "timeout"),
+    ("retry", "a retry that is not needed", "retry"),
     ("bytes_mutex", "a mutex (bytes)", None),
     ("bytes_event", "an event (bytes)", None),
     ("bytes_coroutine", "a waiting coroutine (bytes)", "bytes_coroutine"),
@@ -187,6 +190,7 @@ def print_notes(results):
 
 
 AIMS = [  # workload, competitor, how many times as long as ours it must take
+    ("timeout", "timer", 2.0),
     ("breaker", "by_hand", 1.0),
     ("bulkhead", "channel", 4.0),
     ("bulkhead_contended", "channel", 1.0),
