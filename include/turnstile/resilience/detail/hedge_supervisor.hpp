@@ -77,7 +77,6 @@ public:
     void begin()
     {
         hedge_state::count(state_->calls);
-        wait_for_next();
         attempt();
     }
 
@@ -91,25 +90,32 @@ private:
         return attempts_.size() < state_->policy.attempts() && !stopping_;
     }
 
-    // The wait for the attempt after the one that is about to begin.
-    void wait_for_next()
-    {
-        if (attempts_.size() + 1 >= state_->policy.attempts())
-            return;
-        next_ = later<Clock>(Clock::now(), delay_);
-        this->start_timer(next_);
-    }
-
+    // Whatever may throw comes first.
     void attempt()
     {
-        hedge_state::count(state_->attempts);
         attempts_.emplace_back();
+        try {
+            wait_for_next();
+        } catch (...) {
+            attempts_.pop_back();
+            throw;
+        }
+        hedge_state::count(state_->attempts);
         if (attempts_.size() == 2)
             hedge_state::count(state_->hedged);
         attempts_.back().started = Clock::now();
         this->start_operation(attempts_.back(), [&](auto handler) {
             initiate(Op(original_), this->strand(), std::move(handler));
         });
+    }
+
+    // The wait for the attempt after the one that is about to begin.
+    void wait_for_next()
+    {
+        if (attempts_.size() >= state_->policy.attempts())
+            return;
+        next_ = later<Clock>(Clock::now(), delay_);
+        this->start_timer(next_);
     }
 
     void handle(supervised_events events)
@@ -134,7 +140,6 @@ private:
     void start_another(std::size_t running)
     {
         try {
-            wait_for_next();
             attempt();
         } catch (...) {
             stopping_ = true;
