@@ -8,6 +8,7 @@
 #include "support/shared_gates.hpp"
 #include "support/turns.hpp"
 #include "support/queues.hpp"
+#include "support/timeouts.hpp"
 #include "support/workloads.hpp"
 
 #include <cstdlib>
@@ -95,12 +96,21 @@ bool pass_circuit(std::int64_t n)
     return permits<Breaker>(unmeasured, n);
 }
 
+template <class Limit>
+bool limit(std::int64_t n)
+{
+    return limited<Limit>(unmeasured, n);
+}
+
 struct workload {
     std::string_view name;
     bool (*run)(std::int64_t n);
 };
 
 constexpr workload workloads[] = {
+    {"timeout", &limit<timeout_after>},
+    {"timer_timeout", &limit<timer_by_hand>},
+    {"retry", &limit<first_attempt>},
     {"breaker", &pass_circuit<turnstile_breaker<turnstile::circuit_breaker, in_a_row>>},
     {"breaker_count", &pass_circuit<turnstile_breaker<turnstile::circuit_breaker, last_hundred>>},
     {"hand_breaker", &pass_circuit<hand_made_breaker>},

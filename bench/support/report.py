@@ -15,6 +15,7 @@ COLUMNS = {
     "channel": "channel",
     "concurrent_channel": "concurrent_channel",
     "timer": "timer idiom",
+    "cancel_after": "asio::cancel_after",
     "by_hand": "std::mutex by hand",
     "std_mutex": "std::mutex",
 }
@@ -66,6 +67,8 @@ ROWS = [
     ("rate_come_and_go", "a key comes and is forgotten", None),
     ("rate_purge", "an idle key is purged", None),
     ("bytes_key", "a key, of 1,000,000 (bytes)", None),
+    ("timeout", "a time limit on what completes at once", "timeout"),
+    ("retry", "a retry that is not needed", "retry"),
     ("bytes_mutex", "a mutex (bytes)", None),
     ("bytes_event", "an event (bytes)", None),
     ("bytes_coroutine", "a waiting coroutine (bytes)", "bytes_coroutine"),
@@ -219,6 +222,10 @@ def print_notes(results):
 
 AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("bulkhead", "channel", 2.5),
+    ("timeout", "timer", 2.0),
+    ("breaker", "by_hand", 1.0),
+    ("bulkhead", "channel", 4.0),
+    ("bulkhead_contended", "channel", 1.0),
     ("lock", "channel", 6.0),
     ("acquire", "channel", 6.0),
     ("read", "channel", 6.0),

@@ -17,6 +17,7 @@
 #include <stdexcept>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 namespace {
 
@@ -268,6 +269,28 @@ BOOST_AUTO_TEST_CASE(what_is_associated_with_the_handler_goes_with_it)
     BOOST_TEST(error == aborted);
     BOOST_TEST(in_strand);
     BOOST_TEST((live == 0U));
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_is_not_asked_for_its_allocator_once_it_was_moved_from)
+{
+    struct handler {
+        using allocator_type = std::allocator<void>;
+        explicit handler(bool& called) : done(&called) {}
+        handler(handler&& other) noexcept : done(std::exchange(other.done, nullptr)) {}
+        void operator()(error_code) { *done = true; }
+        allocator_type get_allocator() const noexcept
+        {
+            BOOST_TEST(done != nullptr);
+            return {};
+        }
+        bool* done;
+    };
+    kit::drained_context io;
+    bool called = false;
+    asio::steady_timer timer(io, asio::steady_timer::time_point::min());
+    detail::start(timer.async_wait(asio::deferred), io.get_executor(), handler(called));
+    kit::run(io);
+    BOOST_TEST(called);
 }
 
 BOOST_AUTO_TEST_CASE(an_observer_sees_the_failure_and_is_gone_before_the_handler_runs)

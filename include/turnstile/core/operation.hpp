@@ -17,12 +17,12 @@ namespace turnstile {
 
 /// An asynchronous operation that has not been started. Either
 /// - a callable that takes a completion token, and whose completion signature Asio can tell:
-///   what `asio::deferred` yields, or `[&](auto token) { return timer.async_wait(token); }`; or
+///   what `asio::deferred` yields, or a lambda that passes it on,
+///   `[&](auto token) { return timer.async_wait(std::move(token)); }`; or
 /// - a function without parameters that returns an `asio::awaitable<T, E>`: it is started with
 ///   `co_spawn`, and has the signature `void(std::exception_ptr, T)`.
 ///
-/// An operation is invoked as an rvalue, once. A lambda that takes the token must pass it on
-/// to an initiating function, and return what that returns.
+/// An operation is invoked as an rvalue, once. The handler it gets can be moved, not copied.
 template <class Op>
 concept operation = detail::token_operation<std::remove_cvref_t<Op>> ||
     detail::coroutine_operation<std::remove_cvref_t<Op>>;

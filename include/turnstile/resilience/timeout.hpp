@@ -3,6 +3,7 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
+#include <turnstile/core/detail/io_object.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/detail/timeout_supervisor.hpp>
 #include <turnstile/resilience/detail/timeout_token.hpp>
@@ -102,6 +103,13 @@ public:
     basic_timeout(const Executor& executor, std::chrono::duration<Rep, Period> limit)
         : executor_(executor), limit_(saturating_nanoseconds(limit)),
           counters_(std::make_shared<detail::timeout_counters>())
+    {
+    }
+
+    /// The same, with the context's executor.
+    template <detail::execution_context Context, class Rep, class Period>
+    basic_timeout(Context& context, std::chrono::duration<Rep, Period> limit)
+        : basic_timeout(context.get_executor(), limit)
     {
     }
 

@@ -33,13 +33,15 @@ T* make_in_memory_of(const Handler& handler, Make&& make)
     }
 }
 
-// Ends a T and frees its memory; `handler` is the one inside it.
-template <class T, class Handler>
-void destroy_in_memory_of(const Handler& handler, T* p) noexcept
+// Ends a T and frees its memory. The allocator is asked from a handler that has not been
+// moved from, or was before.
+template <class T, class Allocator>
+void destroy_with(const Allocator& allocator, T* p) noexcept
 {
-    auto allocator = handler_allocator<T>(handler);
+    using rebound = typename std::allocator_traits<Allocator>::template rebind_alloc<T>;
+    rebound memory(allocator);
     std::destroy_at(p);
-    std::allocator_traits<decltype(allocator)>::deallocate(allocator, p, 1);
+    std::allocator_traits<rebound>::deallocate(memory, p, 1);
 }
 
 } // namespace turnstile::detail

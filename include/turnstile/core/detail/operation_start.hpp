@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <concepts>
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <tuple>
@@ -53,7 +54,11 @@ void initiate(Op op, const Executor& executor, Handler&& handler)
 template <class Handler>
 class boxed_handler {
     struct block {
-        explicit block(Handler&& h) : handler(std::move(h)) {}
+        explicit block(Handler&& h)
+            : allocator(handler_allocator<std::byte>(h)), handler(std::move(h))
+        {
+        }
+        handler_allocator_t<std::byte, Handler> allocator;
         Handler handler;
         std::atomic<int> references{1};
     };
@@ -93,7 +98,7 @@ private:
     {
         block* b = std::exchange(block_, nullptr);
         if (b && b->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
-            destroy_in_memory_of(b->handler, b);
+            destroy_with(handler_allocator_t<std::byte, Handler>(b->allocator), b);
     }
 
     block* block_ = nullptr;

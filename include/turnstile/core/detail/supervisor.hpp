@@ -121,7 +121,8 @@ public:
     }
 
     // Whether a party was dropped instead of completing: then the handler is dropped, too.
-    void drop() noexcept { word_.fetch_or(dropped | wake, std::memory_order_acq_rel); }
+    // True if the gate is open, as with raise().
+    bool drop() noexcept { return raise(dropped | wake); }
     void undrop() noexcept { word_.fetch_and(~dropped, std::memory_order_acq_rel); }
     bool is_dropped() const noexcept
     {
@@ -299,15 +300,14 @@ private:
                 s->last_one_left(true);
         }
 
-        // This party will not complete. The others should end soon.
+        // This party will not complete. The others should end soon; but if the initiating
+        // function is still at work, it sees to that itself.
         void drop() noexcept
         {
-            if (!self_)
+            if (!self_ || !self_->word_.drop())
                 return;
-            self_->word_.drop();
             try {
-                strand_type strand = self_->strand_;
-                asio::dispatch(strand, [p = std::move(*this)]() mutable { p.arrive(0); });
+                bring_home(std::move(*this), 0);
             } catch (...) {
             }
         }
@@ -323,15 +323,19 @@ private:
         using executor_type = strand_type;
         using allocator_type = typename supervisor::allocator_type;
 
-        explicit party_handler(supervisor& s) noexcept : party_(s) {}
+        explicit party_handler(supervisor& s) noexcept
+            : allocator_(asio::get_associated_allocator(s.handler_)), party_(s)
+        {
+        }
         party_handler(party_handler&&) noexcept = default;
         ~party_handler() { party_.drop(); }
 
         executor_type get_executor() const noexcept { return party_->strand_; }
-        allocator_type get_allocator() const noexcept
-        {
-            return asio::get_associated_allocator(party_->handler_);
-        }
+        // Asio asks for it also when it has moved from the handler.
+        allocator_type get_allocator() const noexcept { return allocator_; }
+
+    private:
+        [[no_unique_address]] allocator_type allocator_;
 
     protected:
         party party_;
@@ -395,7 +399,7 @@ private:
                 return;
             self_->stop_timer();
             self_->word_.drop();
-            party last(*self_, std::adopt_lock);
+            const party mine(*self_, std::adopt_lock);
         }
 
         Derived* operator->() const noexcept { return self_; }
@@ -417,13 +421,25 @@ private:
 
     Derived& derived() noexcept { return static_cast<Derived&>(*this); }
 
+    // To the strand, from wherever this is, by way of its executor: a strand that has no
+    // memory to post itself is stuck for ever, and this way it need not.
+    static void bring_home(party p, supervisor_word::bits events)
+    {
+        const executor_type executor = p->executor_;
+        asio::dispatch(executor, [p = std::move(p), events]() mutable {
+            const strand_type strand = p->strand_;
+            asio::dispatch(strand, [p = std::move(p), events]() mutable { p.arrive(events); });
+        });
+    }
+
     // Without memory for that: the timer's party looks, which is called without any; or if
     // that is over, nobody is left, and it is as if the operation had not been started.
     void look_on_the_strand(party p)
     {
-        const strand_type strand = strand_;
         try {
-            asio::post(strand, [helper = party(*this)]() mutable { helper.arrive(0); });
+            const executor_type executor = executor_;
+            asio::post(executor,
+                       [helper = party(*this)]() mutable { bring_home(std::move(helper), 0); });
         } catch (...) {
             stop_timer();
             if (p.is_last())
@@ -465,18 +481,14 @@ private:
     Handler release_handler()
     {
         Handler handler(std::move(handler_));
-        destroy_in_memory_of(handler, &derived());
+        destroy_with(handler_allocator<Derived>(handler), &derived());
         return handler;
     }
 
     bool try_hold() noexcept override { return word_.try_join(); }
     void accept(asio::cancellation_type_t type) override
     {
-        party p(*this, std::adopt_lock);
-        const strand_type strand = strand_;
-        asio::dispatch(strand, [p = std::move(p), type]() mutable {
-            p.arrive(supervisor_word::cancelled(type));
-        });
+        bring_home(party(*this, std::adopt_lock), supervisor_word::cancelled(type));
     }
 
     supervisor_word word_;

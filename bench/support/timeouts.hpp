@@ -1,0 +1,119 @@
+// Time limits around an operation that completes at once: what the limit itself costs.
+#pragma once
+
+#include "workloads.hpp"
+
+#include <turnstile/resilience/retry.hpp>
+#include <turnstile/resilience/timeout.hpp>
+
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#if __has_include(<boost/asio/cancel_after.hpp>)
+#    include <boost/asio/cancel_after.hpp>
+#    define BENCH_HAS_CANCEL_AFTER 1
+#endif
+
+#include <chrono>
+#include <utility>
+
+namespace bench {
+
+// Completes without an error, by way of the scheduler.
+struct at_once {
+    asio::any_io_executor executor;
+
+    template <class Token>
+    auto operator()(Token&& token) const
+    {
+        return asio::async_initiate<Token, void(boost::system::error_code)>(initiation{executor},
+                                                                            token);
+    }
+
+private:
+    struct initiation {
+        using executor_type = asio::any_io_executor;
+        executor_type executor;
+
+        executor_type get_executor() const noexcept { return executor; }
+
+        template <class Handler>
+        void operator()(Handler handler) const
+        {
+            auto where = asio::get_associated_executor(handler, executor);
+            asio::post(where, [h = std::move(handler)]() mutable {
+                std::move(h)(boost::system::error_code());
+            });
+        }
+    };
+};
+
+inline constexpr std::chrono::hours far_away{1};
+
+struct no_limit {
+    explicit no_limit(asio::io_context& context) : operation{context.get_executor()} {}
+    auto run() { return operation(asio::use_awaitable); }
+    at_once operation;
+};
+
+struct timeout_after {
+    explicit timeout_after(asio::io_context& context) : operation{context.get_executor()} {}
+    auto run() { return operation(turnstile::timeout_after(far_away, asio::use_awaitable)); }
+    at_once operation;
+};
+
+struct timer_by_hand {
+    explicit timer_by_hand(asio::io_context& context)
+        : timer(context), operation{context.get_executor()}
+    {
+    }
+    asio::awaitable<void> run()
+    {
+        using namespace asio::experimental::awaitable_operators;
+        timer.expires_after(far_away);
+        co_await (operation(asio::use_awaitable) || timer.async_wait(asio::use_awaitable));
+    }
+    asio::steady_timer timer;
+    at_once operation;
+};
+
+#if BENCH_HAS_CANCEL_AFTER
+struct cancel_after {
+    explicit cancel_after(asio::io_context& context) : operation{context.get_executor()} {}
+    auto run() { return operation(asio::cancel_after(far_away, asio::use_awaitable)); }
+    at_once operation;
+};
+#endif
+
+struct first_attempt {
+    explicit first_attempt(asio::io_context& context)
+        : retry(context), operation{context.get_executor()}
+    {
+    }
+    auto run() { return retry.async_call(operation, asio::use_awaitable); }
+    turnstile::retry retry;
+    at_once operation;
+};
+
+template <class Limit, class Meter>
+bool limited(Meter& meter, std::int64_t times)
+{
+    asio::io_context context;
+    Limit limit(context);
+    std::int64_t done = 0;
+    const std::int64_t warm = times / 10;
+    const auto run = [&]() -> asio::awaitable<void> {
+        for (; done != times; ++done) {
+            if (done == warm)
+                meter.begin();
+            co_await limit.run();
+        }
+        meter.end(times - warm);
+    };
+    asio::co_spawn(context, run(), asio::detached);
+    context.run();
+    return done == times;
+}
+
+} // namespace bench

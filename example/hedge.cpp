@@ -1,0 +1,50 @@
+// Two replicas, one of which is stuck. A call that takes longer than usual is sent to the other
+// one as well; the first answer counts, and the slow call is cancelled.
+
+#include <turnstile/resilience/hedge.hpp>
+
+#include <boost/asio.hpp>
+#include <fmt/core.h>
+
+#include <chrono>
+#include <string>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace {
+
+asio::awaitable<std::string> ask(int replica)
+{
+    asio::steady_timer latency(co_await asio::this_coro::executor);
+    latency.expires_after(replica == 1 ? 1h : 1ms);
+    try {
+        co_await latency.async_wait(asio::use_awaitable);
+    } catch (const boost::system::system_error&) {
+        fmt::print("Replica {} was cancelled.\n", replica);
+        throw;
+    }
+    co_return fmt::format("the answer of replica {}", replica);
+}
+
+asio::awaitable<void> run()
+{
+    // [hedge]
+    int next = 0;
+    turnstile::hedge hedge(co_await asio::this_coro::executor,
+                           turnstile::hedge_policy::at_percentile(0.95, 5ms));
+    const std::string answer = co_await hedge.async_call([&] { return ask(++next); });
+    // [/hedge]
+    fmt::print("Got {}.\n", answer);
+    fmt::print("Attempts: {}, won by the second: {}\n", hedge.stats().attempts,
+               hedge.stats().hedge_won);
+}
+
+} // namespace
+
+int main()
+{
+    asio::io_context io;
+    asio::co_spawn(io, run(), asio::detached);
+    io.run();
+}

@@ -1,0 +1,186 @@
+#pragma once
+
+#include <turnstile/core/detail/deadline.hpp>
+#include <turnstile/core/detail/light_mutex.hpp>
+#include <turnstile/core/detail/supervisor.hpp>
+#include <turnstile/resilience/hedge_policy.hpp>
+
+#include <boost/asio/recycling_allocator.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace turnstile::detail {
+
+// What the calls of one hedge share.
+class hedge_state {
+public:
+    using counter = std::atomic<std::uint64_t>;
+
+    explicit hedge_state(const hedge_policy& p) : policy(p) {}
+
+    static void count(counter& c) noexcept { c.fetch_add(1, std::memory_order_relaxed); }
+    static std::uint64_t read(const counter& c) noexcept
+    {
+        return c.load(std::memory_order_relaxed);
+    }
+
+    nanoseconds delay() const noexcept
+    {
+        const std::lock_guard lock(mutex_);
+        return policy.delay(latencies_);
+    }
+    void learn(nanoseconds latency) noexcept
+    {
+        const std::lock_guard lock(mutex_);
+        latencies_.add(latency);
+    }
+
+    const hedge_policy policy;
+    counter calls{0};
+    counter attempts{0};
+    counter hedged{0};
+    counter hedge_won{0};
+
+private:
+    mutable light_mutex mutex_;
+    latency_estimator latencies_;
+};
+
+// Runs up to N attempts at an operation side by side, until one succeeds.
+template <class Op, class Clock, class Signature, class Handler, class Executor>
+class hedge_supervisor final
+    : public supervisor<hedge_supervisor<Op, Clock, Signature, Handler, Executor>, Signature,
+                        Handler, Executor, Clock> {
+    using base = supervisor<hedge_supervisor, Signature, Handler, Executor, Clock>;
+    using traits = result_traits<Signature>;
+    using result_type = typename base::result_type;
+    friend base;
+    static_assert(traits::can_make_failure,
+                  "Hedging needs to tell failure from success, and to report it: the operation's "
+                  "signature must start with an error_code or an exception_ptr, and what follows "
+                  "must be default constructible.");
+
+public:
+    hedge_supervisor(Handler&& handler, const Executor& executor, Op&& op,
+                     std::shared_ptr<hedge_state> state)
+        : base(std::move(handler), executor), original_(std::move(op)), state_(std::move(state)),
+          delay_(state_->delay())
+    {
+    }
+
+    void begin()
+    {
+        hedge_state::count(state_->calls);
+        attempt();
+    }
+
+private:
+    struct attempt_type : base::operation_type {
+        typename Clock::time_point started;
+    };
+
+    bool may_start_another() const noexcept
+    {
+        return attempts_.size() < state_->policy.attempts() && !stopping_;
+    }
+
+    // Whatever may throw comes first.
+    void attempt()
+    {
+        attempts_.emplace_back();
+        try {
+            wait_for_next();
+        } catch (...) {
+            attempts_.pop_back();
+            throw;
+        }
+        hedge_state::count(state_->attempts);
+        if (attempts_.size() == 2)
+            hedge_state::count(state_->hedged);
+        attempts_.back().started = Clock::now();
+        this->start_operation(attempts_.back(), [&](auto handler) {
+            initiate(Op(original_), this->strand(), std::move(handler));
+        });
+    }
+
+    // The wait for the attempt after the one that is about to begin.
+    void wait_for_next()
+    {
+        if (attempts_.size() >= state_->policy.attempts())
+            return;
+        next_ = later<Clock>(Clock::now(), delay_);
+        this->start_timer(next_);
+    }
+
+    void handle(supervised_events events)
+    {
+        bool failed = false;
+        std::size_t running = 0;
+        for (attempt_type& a : attempts_) {
+            if (auto result = a.take())
+                failed = completed(a, std::move(*result)) || failed;
+            running += a.running ? 1 : 0;
+        }
+        if (events.cancelled != asio::cancellation_type::none)
+            stop(events.cancelled);
+        const bool due = events.expired && Clock::now() >= next_; // not a wait given up
+        if ((due || failed) && may_start_another())
+            start_another(running);
+        else if (running == 0 && !this->is_finished())
+            this->finish(std::move(*last_failure_));
+    }
+
+    // Without memory for another attempt, those that are there have to do.
+    void start_another(std::size_t running)
+    {
+        try {
+            attempt();
+        } catch (...) {
+            stopping_ = true;
+            if (running == 0)
+                this->finish(std::move(*last_failure_));
+        }
+    }
+
+    // True if it has failed.
+    bool completed(attempt_type& a, result_type&& result)
+    {
+        if (traits::failure_of(result)) {
+            last_failure_.emplace(std::move(result));
+            return true;
+        }
+        if (this->is_finished())
+            return false; // too late
+        state_->learn(elapsed(a.started, Clock::now()));
+        if (&a != &attempts_.front())
+            hedge_state::count(state_->hedge_won);
+        this->finish(std::move(result));
+        stop(asio::cancellation_type::all);
+        return false;
+    }
+
+    // Those that are under way are cancelled, and no more begin.
+    void stop(asio::cancellation_type_t type)
+    {
+        stopping_ = true;
+        this->stop_timer();
+        for (attempt_type& a : attempts_)
+            a.cancel(type);
+    }
+
+    Op original_;
+    std::shared_ptr<hedge_state> state_;
+    nanoseconds delay_;
+    std::list<attempt_type, asio::recycling_allocator<attempt_type>> attempts_;
+    typename Clock::time_point next_{};
+    std::optional<result_type> last_failure_;
+    bool stopping_ = false;
+};
+
+} // namespace turnstile::detail

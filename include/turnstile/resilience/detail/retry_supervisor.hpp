@@ -1,0 +1,183 @@
+#pragma once
+
+#include <turnstile/core/detail/supervisor.hpp>
+#include <turnstile/resilience/detail/timeout_supervisor.hpp>
+#include <turnstile/resilience/retry_policy.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace turnstile::detail {
+
+struct retry_counters {
+    using counter = std::atomic<std::uint64_t>;
+    counter calls{0};
+    counter attempts{0};
+    counter succeeded{0};
+    counter cancelled{0};
+    counter refused[5]{}; // by retry_refusal
+
+    static void count(counter& c) noexcept { c.fetch_add(1, std::memory_order_relaxed); }
+    static std::uint64_t read(const counter& c) noexcept
+    {
+        return c.load(std::memory_order_relaxed);
+    }
+    void refuse(retry_refusal why) noexcept { count(refused[static_cast<std::size_t>(why)]); }
+    std::uint64_t refusals(retry_refusal why) const noexcept
+    {
+        return read(refused[static_cast<std::size_t>(why)]);
+    }
+};
+
+// Calls a user's function with the failure, or with the whole result, as it likes.
+template <class F, class Result>
+decltype(auto) ask_about(const F& f, const failure& reason, const Result& result)
+{
+    if constexpr (std::is_invocable_v<const F&, const failure&>) {
+        return f(reason);
+    } else {
+        const auto takes_result = [&](const auto&... values) -> decltype(auto) {
+            static_assert(std::is_invocable_v<const F&, decltype(values)...>,
+                          "A retry predicate or hint must be callable with a failure, or with "
+                          "the results of the operation as const references.");
+            return f(values...);
+        };
+        return std::apply(takes_result, result);
+    }
+}
+
+// Runs an operation until it succeeds, or the policy says that it is enough.
+template <class Policy, class Op, class Clock, class Signature, class Handler, class Executor>
+class retry_supervisor final
+    : public supervisor<retry_supervisor<Policy, Op, Clock, Signature, Handler, Executor>,
+                        Signature, Handler, Executor, Clock> {
+    using base = supervisor<retry_supervisor, Signature, Handler, Executor, Clock>;
+    using traits = result_traits<Signature>;
+    using result_type = typename base::result_type;
+    friend base;
+    static_assert(traits::can_make_failure,
+                  "Retry needs to tell failure from success, and to report it: the operation's "
+                  "signature must start with an error_code or an exception_ptr, and what follows "
+                  "must be default constructible.");
+
+public:
+    retry_supervisor(Handler&& handler, const Executor& executor,
+                     std::shared_ptr<const Policy> policy, Op&& op, std::uint64_t seed,
+                     std::shared_ptr<retry_counters> counters)
+        : base(std::move(handler), executor), policy_(std::move(policy)), original_(std::move(op)),
+          counters_(std::move(counters)), sequence_(policy_->settings(), now(), seed)
+    {
+    }
+
+    void begin()
+    {
+        retry_counters::count(counters_->calls);
+        attempt();
+    }
+
+private:
+    static nanoseconds now() noexcept
+    {
+        return saturating_nanoseconds(Clock::now().time_since_epoch());
+    }
+
+    void attempt()
+    {
+        retry_counters::count(counters_->attempts);
+        const nanoseconds limit = sequence_.limit(now());
+        this->start_operation(operation_, [&](auto handler) {
+            if (limit == nanoseconds::max())
+                return initiate(Op(original_), this->strand(), std::move(handler));
+            run_with_timeout<Signature>(std::move(handler), this->strand(),
+                                        time_after<Clock>{limit}, asio::cancellation_type::all,
+                                        [&](const auto& strand, auto inner) {
+                                            initiate(Op(original_), strand, std::move(inner));
+                                        });
+        });
+    }
+
+    void handle(supervised_events events)
+    {
+        if (events.cancelled != asio::cancellation_type::none) {
+            cancelled_ = true;
+            operation_.cancel(events.cancelled);
+        }
+        if (auto result = operation_.take())
+            return completed(std::move(*result));
+        if (!sleeping_ || this->is_finished())
+            return;
+        if (cancelled_) {
+            retry_counters::count(counters_->cancelled);
+            return this->finish(traits::from_error(asio::error::operation_aborted));
+        }
+        if (events.expired) {
+            sleeping_ = false;
+            attempt();
+        }
+    }
+
+    // What the user's functions throw is the result, then.
+    void completed(result_type&& result)
+    {
+        try {
+            if (goes_on(result))
+                return;
+        } catch (...) {
+            return this->finish(traits::from_failure(std::current_exception()));
+        }
+        this->finish(std::move(result));
+    }
+
+    bool goes_on(const result_type& result)
+    {
+        const failure reason = traits::failure_of(result);
+        if (cancelled_ || reason.is_cancelled()) {
+            retry_counters::count(reason ? counters_->cancelled : counters_->succeeded);
+            return false;
+        }
+        const bool retryable = ask_about(policy_->predicate(), reason, result);
+        if (!retryable && !reason) {
+            retry_counters::count(counters_->succeeded);
+            return false;
+        }
+        std::optional<nanoseconds> hint;
+        if (retryable) {
+            if (const auto asked = ask_about(policy_->hint(), reason, result))
+                hint = saturating_nanoseconds(*asked);
+        }
+        const std::uint32_t failed = sequence_.attempt();
+        const auto decision = sequence_.failed(now(), retryable, hint);
+        if (decision.refusal != retry_refusal::none) {
+            counters_->refuse(decision.refusal);
+            return false;
+        }
+        if (const auto& listener = policy_->settings().listener)
+            listener(retry_event{failed, decision.delay, reason});
+        sleep(decision.delay);
+        return true;
+    }
+
+    void sleep(nanoseconds delay)
+    {
+        sleeping_ = true;
+        if (delay == nanoseconds::zero())
+            this->expire_at_once();
+        else
+            this->start_timer(later<Clock>(Clock::now(), delay));
+    }
+
+    std::shared_ptr<const Policy> policy_;
+    Op original_;
+    std::shared_ptr<retry_counters> counters_;
+    retry_sequence sequence_;
+    typename base::operation_type operation_;
+    bool sleeping_ = false;
+    bool cancelled_ = false;
+};
+
+} // namespace turnstile::detail

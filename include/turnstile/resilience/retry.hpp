@@ -1,0 +1,142 @@
+// Trying again.
+#pragma once
+
+#include <turnstile/core/clock.hpp>
+#include <turnstile/core/default_token.hpp>
+#include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/supervised_call.hpp>
+#include <turnstile/core/operation.hpp>
+#include <turnstile/resilience/detail/retry_supervisor.hpp>
+#include <turnstile/resilience/retry_policy.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <type_traits>
+#include <utility>
+
+namespace turnstile {
+
+/// Runs operations, and again when they fail, as its policy says.
+///
+/// Destruction: what is under way goes on. Thread safety: any thread may call anything.
+template <class Policy = retry_policy, class Executor = asio::any_io_executor,
+          clock_policy Clock = default_clock>
+class basic_retry {
+public:
+    using executor_type = Executor;
+    using clock_type = Clock;
+    using policy_type = Policy;
+
+    /// What has happened so far.
+    struct statistics {
+        std::uint64_t calls;         ///< Calls that began.
+        std::uint64_t attempts;      ///< Attempts they have made.
+        std::uint64_t succeeded;     ///< Calls that ended well...
+        std::uint64_t cancelled;     ///< ...that were cancelled...
+        std::uint64_t not_retryable; ///< ...whose failure was not worth another attempt...
+        std::uint64_t exhausted;     ///< ...that had used up their attempts...
+        std::uint64_t out_of_time;   ///< ...or their time...
+        std::uint64_t over_budget;   ///< ...or the shared budget.
+    };
+
+    template <class Other>
+    struct rebind_executor {
+        using other = basic_retry<Policy, Other, Clock>;
+    };
+
+    /// The executor is for handlers that have none.
+    explicit basic_retry(const Executor& executor, Policy policy = Policy())
+        : executor_(executor), policy_(std::make_shared<const Policy>(std::move(policy))),
+          seeds_(policy_->settings().seed ? *policy_->settings().seed : std::random_device()()),
+          counters_(std::make_shared<detail::retry_counters>())
+    {
+    }
+
+    /// The same, with the context's executor.
+    template <detail::execution_context Context>
+    explicit basic_retry(Context& context, Policy policy = Policy())
+        : basic_retry(context.get_executor(), std::move(policy))
+    {
+    }
+
+    executor_type get_executor() const noexcept { return executor_; }
+    const Policy& policy() const noexcept { return *policy_; }
+
+    /// Runs an operation, and again a copy of it if it fails.
+    ///
+    /// Completes when: an attempt succeeds, or the policy allows no other.
+    /// Signature: the operation's; it must start with an `error_code` or an `exception_ptr`.
+    /// Errors: those of the last attempt, as they are (`errc::timed_out` if it was over its
+    /// time); `operation_aborted` if cancelled; what the policy's own functions throw.
+    /// Executor: the handler's; attempts run there in a strand.
+    /// Cancellation: terminal, partial and total. Passed on to the attempt under way, after
+    /// which there is no other; a delay ends at once.
+    /// Cancel safety: that of the operation. Thread safety: any thread.
+    template <repeatable_operation Op, class Token = default_token_t<Executor>>
+    auto async_call(Op&& op, Token&& token = Token())
+    {
+        using signature = operation_signature_t<Op>;
+        return detail::supervised_call(
+            executor_, std::forward<Op>(op),
+            [policy = policy_, counters = counters_,
+             seed = seeds_.fetch_add(1, std::memory_order_relaxed)](auto handler, const auto& where,
+                                                                    auto o) mutable {
+                using runner =
+                    detail::retry_supervisor<Policy, decltype(o), Clock, signature,
+                                             decltype(handler), std::decay_t<decltype(where)>>;
+                runner::run(
+                    std::move(handler), where, [](runner& self) { self.begin(); },
+                    std::move(policy), std::move(o), seed, std::move(counters));
+            },
+            token);
+    }
+
+    statistics stats() const noexcept
+    {
+        using counters = detail::retry_counters;
+        return {counters::read(counters_->calls),
+                counters::read(counters_->attempts),
+                counters::read(counters_->succeeded),
+                counters::read(counters_->cancelled),
+                counters_->refusals(retry_refusal::not_retryable),
+                counters_->refusals(retry_refusal::attempts),
+                counters_->refusals(retry_refusal::deadline),
+                counters_->refusals(retry_refusal::budget)};
+    }
+
+private:
+    Executor executor_;
+    std::shared_ptr<const Policy> policy_;
+    std::atomic<std::uint64_t> seeds_;
+    std::shared_ptr<detail::retry_counters> counters_;
+};
+
+using retry = basic_retry<>;
+
+/// Runs an operation with a policy of its own; see `basic_retry::async_call`. Without an
+/// executor, the handler must have one, as a coroutine's has.
+template <clock_policy Clock = default_clock, class Executor, class RetryIf, class Hint,
+          repeatable_operation Op, class Token = default_token_t<Executor>>
+auto async_retry(const Executor& executor, basic_retry_policy<RetryIf, Hint> policy, Op&& op,
+                 Token&& token = Token())
+{
+    using policy_type = basic_retry_policy<RetryIf, Hint>;
+    return basic_retry<policy_type, Executor, Clock>(executor, std::move(policy))
+        .async_call(std::forward<Op>(op), std::forward<Token>(token));
+}
+
+template <clock_policy Clock = default_clock, class RetryIf, class Hint, repeatable_operation Op,
+          class Token = asio::use_awaitable_t<>>
+auto async_retry(basic_retry_policy<RetryIf, Hint> policy, Op&& op, Token&& token = Token())
+{
+    using policy_type = basic_retry_policy<RetryIf, Hint>;
+    return basic_retry<policy_type, detail::no_executor, Clock>(detail::no_executor(),
+                                                                std::move(policy))
+        .async_call(std::forward<Op>(op), std::forward<Token>(token));
+}
+
+} // namespace turnstile

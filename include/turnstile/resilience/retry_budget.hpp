@@ -1,0 +1,67 @@
+// A limit on retries over many calls, so that they do not make an outage worse.
+#pragma once
+
+#include <turnstile/core/clock.hpp>
+#include <turnstile/core/detail/light_mutex.hpp>
+#include <turnstile/core/export.hpp>
+
+#include <cstdint>
+
+namespace turnstile {
+
+/// A bucket of tokens shared by any number of retry policies. Each call puts a part of a
+/// token in, each second some, and each retry takes one out; when there is none, there is no
+/// retry, and the failure is delivered as it is. The bucket is full at first.
+///
+/// While things go well it fills up; when every call fails, there are `per_call` retries for
+/// each of them instead of two or three.
+///
+/// Time goes in as nanoseconds of any clock; one that goes back adds nothing.
+/// Thread safety: any thread may call anything.
+class retry_budget {
+public:
+    struct options {
+        double per_call = 0.2; ///< Tokens for each call: 0.2 is one retry for five calls.
+        double per_second = 1; ///< Tokens for each second, for clients with few calls.
+        double capacity = 10;  ///< The most there can be, that is, retries in one burst.
+    };
+
+    struct statistics {
+        std::uint64_t deposits;    ///< Calls.
+        std::uint64_t withdrawals; ///< Retries that were allowed.
+        std::uint64_t refusals;    ///< Retries that were not.
+        double balance;            ///< Tokens at the last look.
+    };
+
+    /// Throws `system_error` with `errc::invalid_argument` if a figure is negative or not a
+    /// number, or the capacity is less than 1.
+    TURNSTILE_EXPORT explicit retry_budget(const options& o);
+    retry_budget() : retry_budget(options()) {}
+    retry_budget(const retry_budget&) = delete;
+    retry_budget& operator=(const retry_budget&) = delete;
+
+    /// A call begins.
+    TURNSTILE_EXPORT void deposit(nanoseconds now) noexcept;
+    /// Takes the token for a retry; false if there is none.
+    [[nodiscard]] TURNSTILE_EXPORT bool withdraw(nanoseconds now) noexcept;
+
+    TURNSTILE_EXPORT statistics stats() const noexcept;
+
+private:
+    void refill(nanoseconds now) noexcept;
+    void add(std::int64_t amount) noexcept;
+
+    // In millionths of a token.
+    std::int64_t per_call_;
+    std::int64_t per_second_;
+    std::int64_t capacity_;
+
+    mutable detail::light_mutex mutex_;
+    std::int64_t balance_;
+    nanoseconds refilled_{nanoseconds::min()}; // up to here time has been paid for
+    std::uint64_t deposits_ = 0;
+    std::uint64_t withdrawals_ = 0;
+    std::uint64_t refusals_ = 0;
+};
+
+} // namespace turnstile

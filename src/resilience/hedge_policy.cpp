@@ -1,0 +1,29 @@
+#include <turnstile/core/error.hpp>
+#include <turnstile/resilience/hedge_policy.hpp>
+
+#include <algorithm>
+
+namespace turnstile {
+
+hedge_policy hedge_policy::attempts(std::uint32_t n) const noexcept
+{
+    hedge_policy p = *this;
+    p.attempts_ = std::clamp<std::uint32_t>(n, 1, 16);
+    return p;
+}
+
+nanoseconds hedge_policy::delay(const latency_estimator& latencies) const noexcept
+{
+    if (percentile_ == 0 || latencies.samples() < samples_needed)
+        return delay_;
+    return latencies.percentile(percentile_).value_or(delay_);
+}
+
+hedge_policy hedge_policy::checked(double p, nanoseconds at_first)
+{
+    if (!(p > 0 && p <= 1)) // or not a number
+        detail::throw_if(errc::invalid_argument, "hedge_policy::at_percentile");
+    return {at_first, p};
+}
+
+} // namespace turnstile

@@ -1,0 +1,80 @@
+#include <turnstile/core/error.hpp>
+#include <turnstile/resilience/retry_budget.hpp>
+
+#include <algorithm>
+#include <mutex>
+
+namespace turnstile {
+namespace {
+
+constexpr std::int64_t token = 1'000'000;
+constexpr double most_tokens = 1e12; // leaves room for any sum of two
+
+std::int64_t checked(double tokens, double least)
+{
+    if (!(tokens >= least)) // or not a number
+        detail::throw_if(errc::invalid_argument, "retry_budget");
+    return static_cast<std::int64_t>(std::min(tokens, most_tokens) * token);
+}
+
+} // namespace
+
+retry_budget::retry_budget(const options& o)
+    : per_call_(checked(o.per_call, 0)), per_second_(checked(o.per_second, 0)),
+      capacity_(checked(o.capacity, 1)), balance_(capacity_)
+{
+}
+
+void retry_budget::deposit(nanoseconds now) noexcept
+{
+    const std::lock_guard lock(mutex_);
+    refill(now);
+    add(per_call_);
+    ++deposits_;
+}
+
+bool retry_budget::withdraw(nanoseconds now) noexcept
+{
+    const std::lock_guard lock(mutex_);
+    refill(now);
+    if (balance_ < token) {
+        ++refusals_;
+        return false;
+    }
+    balance_ -= token;
+    ++withdrawals_;
+    return true;
+}
+
+retry_budget::statistics retry_budget::stats() const noexcept
+{
+    const std::lock_guard lock(mutex_);
+    return {deposits_, withdrawals_, refusals_, static_cast<double>(balance_) / token};
+}
+
+void retry_budget::refill(nanoseconds now) noexcept
+{
+    __extension__ using wide = __int128;
+    constexpr wide second = 1'000'000'000;
+    if (refilled_ == nanoseconds::min())
+        refilled_ = now;
+    const nanoseconds passed = saturating_sub(now, refilled_);
+    if (passed <= nanoseconds::zero() || per_second_ == 0)
+        return;
+    const wide earned = wide(passed.count()) * per_second_ / second;
+    if (earned >= capacity_ - balance_) {
+        balance_ = capacity_;
+        refilled_ = now;
+        return;
+    }
+    // Time that was not enough for a millionth of a token counts the next time.
+    balance_ += static_cast<std::int64_t>(earned);
+    refilled_ += nanoseconds(static_cast<std::int64_t>(earned * second / per_second_));
+}
+
+void retry_budget::add(std::int64_t amount) noexcept
+{
+    balance_ = std::min(capacity_, balance_ + amount);
+}
+
+} // namespace turnstile

@@ -1,0 +1,61 @@
+#include <turnstile/resilience/rejection.hpp>
+#include <turnstile/resilience/retry_policy.hpp>
+
+#include <algorithm>
+
+namespace turnstile {
+
+retry_sequence::retry_sequence(const retry_settings& settings, nanoseconds now,
+                               std::uint64_t seed) noexcept
+    : attempts_(settings.attempts), each_(settings.each),
+      deadline_(settings.total == nanoseconds::max()
+                    ? nanoseconds::max()
+                    : saturating_add(now, std::max(settings.total, nanoseconds::zero()))),
+      budget_(settings.budget.get()), delays_(settings.delays, seed)
+{
+    if (budget_)
+        budget_->deposit(now);
+}
+
+nanoseconds retry_sequence::limit(nanoseconds now) const noexcept
+{
+    if (deadline_ == nanoseconds::max())
+        return each_;
+    return std::min(each_, saturating_sub(deadline_, now));
+}
+
+retry_sequence::decision retry_sequence::failed(nanoseconds now, bool retryable,
+                                                std::optional<nanoseconds> hint) noexcept
+{
+    const auto refuse = [](retry_refusal why) { return decision{why, nanoseconds::zero()}; };
+    if (!retryable)
+        return refuse(retry_refusal::not_retryable);
+    constexpr auto unlimited = std::numeric_limits<std::uint32_t>::max();
+    if (attempt_ >= attempts_ && attempts_ != unlimited)
+        return refuse(retry_refusal::attempts);
+    const nanoseconds planned = delays_.next();
+    const nanoseconds delay = std::max(hint.value_or(planned), nanoseconds::zero());
+    if (saturating_add(now, delay) >= deadline_ && deadline_ != nanoseconds::max())
+        return refuse(retry_refusal::deadline);
+    if (budget_ && !budget_->withdraw(now))
+        return refuse(retry_refusal::budget);
+    if (attempt_ != unlimited)
+        ++attempt_;
+    return {retry_refusal::none, delay};
+}
+
+std::optional<nanoseconds> detail::rejection_hint::operator()(const failure& f) const noexcept
+{
+    if (!f.exception())
+        return std::nullopt;
+    try {
+        std::rethrow_exception(f.exception());
+    } catch (const rejection& r) {
+        if (r.retry_after() != nanoseconds::max())
+            return r.retry_after();
+    } catch (...) {
+    }
+    return std::nullopt;
+}
+
+} // namespace turnstile

@@ -1,0 +1,317 @@
+#include "kit/completion.hpp"
+#include "kit/failing_allocator.hpp"
+#include "kit/manual_clock.hpp"
+#include "kit/operations.hpp"
+#include "kit/run.hpp"
+
+#include <turnstile/core/error.hpp>
+#include <turnstile/resilience/hedge.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <optional>
+
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using kit::completion;
+using kit::manual_clock;
+using turnstile::errc;
+using turnstile::error_code;
+using turnstile::hedge_policy;
+using turnstile::nanoseconds;
+
+const error_code refused = asio::error::connection_refused;
+
+struct fixture {
+    fixture() { manual_clock::reset(); }
+
+    void advance(nanoseconds by) { manual_clock::advance(io, by); }
+    void poll() { kit::poll_leaves_work(io); }
+
+    void start(const hedge_policy& policy)
+    {
+        turnstile::async_hedge<manual_clock>(
+            io.get_executor(), policy, operation,
+            asio::bind_cancellation_slot(signal.slot(),
+                                         done.handler([this](int v) { value = v; })));
+        BOOST_TEST(operation.started() == 1U);
+        poll();
+    }
+
+    kit::drained_context io;
+    asio::cancellation_signal signal;
+    kit::scripted_operation operation{io.get_executor()};
+    completion done;
+    int value = 0;
+    hedge_policy after_a_second = hedge_policy::after(1s);
+};
+
+BOOST_FIXTURE_TEST_SUITE(resilience_hedge, fixture)
+
+BOOST_AUTO_TEST_CASE(a_quick_success_needs_no_second_attempt)
+{
+    start(after_a_second);
+    advance(1s - 1ns);
+    operation.succeed(0, 7);
+    kit::run(io);
+    BOOST_TEST(value == 7);
+    BOOST_TEST(operation.started() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_slow_attempt_gets_company_and_loses)
+{
+    start(after_a_second);
+    advance(1s);
+    BOOST_TEST(operation.started() == 2U);
+    BOOST_TEST(!operation.was_cancelled(0));
+    operation.succeed(1, 7);
+    kit::run(io);
+    BOOST_TEST(value == 7);
+    BOOST_TEST(operation.was_cancelled(0));
+}
+
+BOOST_AUTO_TEST_CASE(the_first_attempt_may_still_win)
+{
+    start(after_a_second);
+    advance(1s);
+    operation.succeed(0, 5);
+    kit::run(io);
+    BOOST_TEST(value == 5);
+    BOOST_TEST(operation.was_cancelled(1));
+}
+
+BOOST_AUTO_TEST_CASE(a_loser_is_awaited_even_if_it_ignores_the_cancellation)
+{
+    operation.ignore_cancellation();
+    start(after_a_second);
+    advance(1s);
+    operation.succeed(1, 7);
+    poll();
+    BOOST_TEST(operation.was_cancelled(0));
+    BOOST_TEST(!done.done());
+    operation.succeed(0, 5); // too late
+    kit::run(io);
+    BOOST_TEST(value == 7);
+}
+
+BOOST_AUTO_TEST_CASE(two_successes_at_the_same_moment_give_one_completion)
+{
+    start(after_a_second);
+    advance(1s);
+    operation.succeed(0, 5);
+    operation.succeed(1, 7);
+    kit::run(io);
+    BOOST_TEST(done.succeeded());
+    BOOST_TEST(value == 5);
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_starts_the_next_attempt_at_once)
+{
+    start(after_a_second);
+    operation.fail(0, refused);
+    poll();
+    BOOST_TEST(operation.started() == 2U);
+    operation.succeed(1, 7);
+    kit::run(io);
+    BOOST_TEST(value == 7);
+}
+
+BOOST_AUTO_TEST_CASE(if_all_fail_the_last_to_complete_has_the_word)
+{
+    start(after_a_second);
+    advance(1s);
+    operation.fail(1, refused);
+    poll();
+    BOOST_TEST(!done.done());
+    operation.fail(0, asio::error::host_unreachable);
+    kit::run(io);
+    BOOST_TEST(done.error() == asio::error::host_unreachable);
+}
+
+BOOST_AUTO_TEST_CASE(there_are_no_more_attempts_than_allowed)
+{
+    start(after_a_second.attempts(3));
+    for (int i = 0; i != 10; ++i)
+        advance(1s);
+    BOOST_TEST(operation.started() == 3U);
+    operation.succeed(2, 7);
+    kit::run(io);
+    BOOST_TEST(value == 7);
+    BOOST_TEST(operation.was_cancelled(0));
+    BOOST_TEST(operation.was_cancelled(1));
+}
+
+BOOST_AUTO_TEST_CASE(after_a_failure_the_delay_begins_anew)
+{
+    start(after_a_second.attempts(3));
+    advance(500ms);
+    operation.fail(0, refused);
+    poll();
+    BOOST_TEST(operation.started() == 2U);
+    advance(1s - 1ns);
+    BOOST_TEST(operation.started() == 2U);
+    advance(1ns);
+    BOOST_TEST(operation.started() == 3U);
+    operation.succeed(1, 7);
+    kit::run(io);
+}
+
+BOOST_AUTO_TEST_CASE(one_attempt_is_just_the_operation)
+{
+    start(after_a_second.attempts(0));
+    advance(1h);
+    BOOST_TEST(operation.started() == 1U);
+    operation.fail(0, refused);
+    kit::run(io);
+    BOOST_TEST(done.error() == refused);
+}
+
+BOOST_AUTO_TEST_CASE(cancelling_cancels_all_and_no_more_begin)
+{
+    start(after_a_second.attempts(3));
+    advance(1s);
+    signal.emit(asio::cancellation_type::total);
+    kit::run(io);
+    BOOST_TEST(done.aborted());
+    BOOST_TEST((operation.cancelled(0) == asio::cancellation_type::total));
+    BOOST_TEST((operation.cancelled(1) == asio::cancellation_type::total));
+    BOOST_TEST(operation.started() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_success_in_spite_of_the_cancellation_is_not_lost)
+{
+    operation.ignore_cancellation();
+    start(after_a_second);
+    signal.emit(asio::cancellation_type::terminal);
+    poll();
+    operation.succeed(0, 7);
+    kit::run(io);
+    BOOST_TEST(value == 7);
+}
+
+BOOST_AUTO_TEST_CASE(no_delay_means_both_at_once)
+{
+    start(hedge_policy::after(0s));
+    advance(0s);
+    BOOST_TEST(operation.started() == 2U);
+    operation.succeed(1, 7);
+    kit::run(io);
+}
+
+BOOST_AUTO_TEST_CASE(attempts_that_fail_to_start_are_failures)
+{
+    int attempts = 0;
+    const auto throwing = [&](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code, int)>(
+            [&](auto) {
+                ++attempts;
+                throw turnstile::system_error(refused);
+            },
+            token);
+    };
+    turnstile::async_hedge<manual_clock>(io.get_executor(), after_a_second.attempts(4), throwing,
+                                         done.handler([](int) {}));
+    kit::run(io);
+    BOOST_TEST(done.error() == refused);
+    BOOST_TEST(attempts == 4);
+}
+
+BOOST_AUTO_TEST_CASE(the_delay_follows_the_latencies)
+{
+    turnstile::basic_hedge<asio::any_io_executor, manual_clock> hedge(
+        io.get_executor(), hedge_policy::at_percentile(0.9, 10s));
+    static_assert(turnstile::stage_for<decltype(hedge), kit::scripted_operation>);
+    BOOST_TEST((hedge.stats().delay == 10s));
+    for (std::size_t i = 0; i != hedge_policy::samples_needed; ++i) {
+        completion c;
+        hedge.async_call(operation, c.handler([](int) {}));
+        poll();
+        advance(100ms);
+        operation.succeed(i, 1);
+        kit::run(io);
+        BOOST_TEST(c.succeeded());
+    }
+    const nanoseconds delay = hedge.stats().delay;
+    BOOST_TEST((delay >= 100ms && delay <= 113ms));
+
+    completion c;
+    hedge.async_call(operation, c.handler([](int) {}));
+    poll();
+    advance(delay);
+    operation.succeed(operation.started() - 1, 1);
+    kit::run(io);
+    BOOST_TEST(c.succeeded());
+    BOOST_TEST(hedge.stats().calls == hedge_policy::samples_needed + 1);
+    BOOST_TEST(hedge.stats().attempts == hedge_policy::samples_needed + 2);
+    BOOST_TEST(hedge.stats().hedged == 1U);
+    BOOST_TEST(hedge.stats().hedge_won == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_percentile_must_be_one)
+{
+    for (double p : {0.0, -0.5, 1.5})
+        BOOST_CHECK_EXCEPTION(hedge_policy::at_percentile(p, 1s), turnstile::system_error,
+                              [](const auto& e) { return e.code() == errc::invalid_argument; });
+}
+
+BOOST_AUTO_TEST_CASE(coroutines_are_hedged_too)
+{
+    int runs = 0;
+    int result = 0;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            result = co_await turnstile::async_hedge<manual_clock>(
+                after_a_second, [&]() -> asio::awaitable<int> {
+                    const int mine = ++runs;
+                    if (mine == 1) {
+                        asio::steady_timer never(io, asio::steady_timer::time_point::max());
+                        co_await never.async_wait(asio::use_awaitable);
+                    }
+                    co_return mine;
+                });
+        },
+        asio::detached);
+    poll();
+    advance(1s);
+    kit::run(io);
+    BOOST_TEST(result == 2);
+}
+
+BOOST_AUTO_TEST_CASE(all_memory_of_the_handler_is_free_when_it_is_called)
+{
+    kit::allocation_plan plan;
+    std::optional<std::size_t> live;
+    turnstile::async_hedge<manual_clock>(
+        io.get_executor(), after_a_second, operation,
+        asio::bind_allocator(kit::failing_allocator<char>(plan),
+                             [&](error_code, int) { live = plan.live(); }));
+    poll();
+    advance(1s);
+    operation.succeed(1, 1);
+    kit::run(io);
+    BOOST_TEST((live == 0U));
+    BOOST_TEST(plan.allocated > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_context_that_is_destroyed_drops_the_handler)
+{
+    completion dropped(kit::dropping::is_expected);
+    {
+        asio::io_context other;
+        asio::steady_timer never(other, asio::steady_timer::time_point::max());
+        turnstile::async_hedge<manual_clock>(
+            other.get_executor(), after_a_second,
+            [&](auto token) { return never.async_wait(std::move(token)); }, dropped.handler([] {}));
+        other.poll();
+    }
+    BOOST_TEST(dropped.dropped());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

@@ -1,0 +1,396 @@
+#include "kit/completion.hpp"
+#include "kit/failing_allocator.hpp"
+#include "kit/manual_clock.hpp"
+#include "kit/operations.hpp"
+#include "kit/run.hpp"
+
+#include <turnstile/core/error.hpp>
+#include <turnstile/resilience/retry.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using kit::completion;
+using kit::manual_clock;
+using turnstile::backoff;
+using turnstile::errc;
+using turnstile::error_code;
+using turnstile::nanoseconds;
+using turnstile::retry_event;
+using turnstile::retry_policy;
+
+const error_code refused = asio::error::connection_refused;
+
+struct fixture {
+    fixture() { manual_clock::reset(); }
+
+    void advance(nanoseconds by) { manual_clock::advance(io, by); }
+    void poll() { kit::poll_leaves_work(io); }
+    // The attempt under way fails; time for the delay passes.
+    void fail(error_code ec = refused, nanoseconds delay = 1s)
+    {
+        operation.fail(operation.started() - 1, ec);
+        poll();
+        advance(delay);
+    }
+
+    template <class Policy>
+    void start(const Policy& how)
+    {
+        turnstile::async_retry<manual_clock>(
+            io.get_executor(), how, operation,
+            asio::bind_cancellation_slot(signal.slot(),
+                                         done.handler([this](int v) { value = v; })));
+        BOOST_TEST(operation.started() == 1U);
+        poll();
+    }
+
+    kit::drained_context io;
+    asio::cancellation_signal signal;
+    kit::scripted_operation operation{io.get_executor()};
+    completion done;
+    int value = 0;
+    retry_policy policy = retry_policy().backoff(backoff::constant(1s));
+};
+
+BOOST_FIXTURE_TEST_SUITE(resilience_retry, fixture)
+
+BOOST_AUTO_TEST_CASE(a_success_passes_through_at_once)
+{
+    start(policy);
+    operation.succeed(0, 7);
+    kit::run(io);
+    BOOST_TEST(value == 7);
+    BOOST_TEST(operation.started() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_is_followed_by_another_attempt_after_the_delay)
+{
+    start(policy);
+    operation.fail(0, refused);
+    poll();
+    advance(1s - 1ns);
+    BOOST_TEST(operation.started() == 1U);
+    advance(1ns);
+    BOOST_TEST(operation.started() == 2U);
+    operation.succeed(1, 7);
+    kit::run(io);
+    BOOST_TEST(value == 7);
+}
+
+BOOST_AUTO_TEST_CASE(the_last_failure_is_delivered_as_it_is)
+{
+    start(policy.attempts(3));
+    fail(refused);
+    fail(refused);
+    BOOST_TEST(!done.done());
+    operation.fail(2, asio::error::host_unreachable);
+    kit::run(io);
+    BOOST_TEST(done.error() == asio::error::host_unreachable);
+    BOOST_TEST(operation.started() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(a_predicate_decides_what_is_worth_it)
+{
+    start(policy.retry_if([](const turnstile::failure& f) { return f.code() == refused; }));
+    fail(refused);
+    operation.fail(1, asio::error::access_denied);
+    kit::run(io);
+    BOOST_TEST(done.error() == asio::error::access_denied);
+    BOOST_TEST(operation.started() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_predicate_may_look_at_the_whole_result)
+{
+    start(policy.retry_if([](error_code ec, int status) { return ec || status >= 500; }));
+    operation.succeed(0, 503);
+    poll();
+    advance(1s);
+    BOOST_TEST(operation.started() == 2U);
+    operation.succeed(1, 200);
+    kit::run(io);
+    BOOST_TEST(value == 200);
+}
+
+BOOST_AUTO_TEST_CASE(a_result_that_stays_bad_is_delivered_in_the_end)
+{
+    start(policy.attempts(2).retry_if([](error_code, int status) { return status >= 500; }));
+    operation.succeed(0, 503);
+    poll();
+    advance(1s);
+    operation.succeed(1, 504);
+    kit::run(io);
+    BOOST_TEST(value == 504);
+}
+
+BOOST_AUTO_TEST_CASE(the_server_may_say_when_to_come_back)
+{
+    start(policy.retry_if([](error_code, int status) { return status == 429; })
+              .retry_after([](error_code, int) { return std::optional(30s); }));
+    operation.succeed(0, 429);
+    poll();
+    advance(30s - 1ns);
+    BOOST_TEST(operation.started() == 1U);
+    advance(1ns);
+    BOOST_TEST(operation.started() == 2U);
+    operation.succeed(1, 200);
+    kit::run(io);
+}
+
+BOOST_AUTO_TEST_CASE(an_attempt_that_takes_too_long_is_cancelled_and_retried)
+{
+    start(policy.timeout_each(5s));
+    advance(5s);
+    BOOST_TEST(operation.was_cancelled(0));
+    advance(1s);
+    BOOST_TEST(operation.started() == 2U);
+    operation.succeed(1, 7);
+    kit::run(io);
+    BOOST_TEST(value == 7);
+}
+
+BOOST_AUTO_TEST_CASE(when_the_total_time_is_up_the_attempt_under_way_is_cancelled)
+{
+    start(policy.unlimited_attempts().timeout_total(5s));
+    fail();
+    advance(4s);
+    BOOST_TEST(operation.was_cancelled(1));
+    BOOST_TEST(done.error() == errc::timed_out);
+}
+
+BOOST_AUTO_TEST_CASE(an_attempt_that_would_begin_too_late_is_not_waited_for)
+{
+    start(policy.unlimited_attempts().timeout_total(1s));
+    operation.fail(0, refused);
+    kit::run(io); // without waiting
+    BOOST_TEST(done.error() == refused);
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_attempt_is_not_retried)
+{
+    start(policy);
+    signal.emit(asio::cancellation_type::total);
+    kit::run(io);
+    BOOST_TEST(done.aborted());
+    BOOST_TEST((operation.cancelled(0) == asio::cancellation_type::total));
+    BOOST_TEST(operation.started() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(an_attempt_that_ignores_the_cancellation_is_the_last_one)
+{
+    operation.ignore_cancellation();
+    start(policy);
+    signal.emit(asio::cancellation_type::terminal);
+    poll();
+    operation.fail(0, refused);
+    kit::run(io);
+    BOOST_TEST(done.error() == refused);
+}
+
+BOOST_AUTO_TEST_CASE(a_delay_ends_at_once_when_cancelled)
+{
+    start(policy);
+    operation.fail(0, refused);
+    poll();
+    signal.emit(asio::cancellation_type::partial);
+    kit::run(io); // and time stands still
+    BOOST_TEST(done.aborted());
+    BOOST_TEST(operation.started() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(an_abort_is_not_retried_whatever_the_predicate_says)
+{
+    start(policy.retry_if([](const turnstile::failure&) { return true; }));
+    operation.fail(0, asio::error::operation_aborted);
+    kit::run(io);
+    BOOST_TEST(done.aborted());
+}
+
+BOOST_AUTO_TEST_CASE(a_listener_hears_of_each_retry)
+{
+    std::vector<retry_event> heard;
+    start(policy.attempts(3).on_retry([&](const retry_event& e) { heard.push_back(e); }));
+    fail(refused);
+    fail(asio::error::host_unreachable);
+    operation.fail(2, refused);
+    kit::run(io);
+    BOOST_TEST_REQUIRE(heard.size() == 2U);
+    BOOST_TEST(heard[0].attempt == 1U);
+    BOOST_TEST((heard[0].delay == 1s));
+    BOOST_TEST(heard[0].error.code() == refused);
+    BOOST_TEST(heard[1].attempt == 2U);
+    BOOST_TEST(heard[1].error.code() == asio::error::host_unreachable);
+}
+
+BOOST_AUTO_TEST_CASE(what_the_users_functions_throw_is_delivered)
+{
+    start(policy.on_retry([](const retry_event&) { throw std::runtime_error("listener"); }));
+    operation.fail(0, refused);
+    kit::run(io);
+    BOOST_TEST(done.error() == errc::operation_failed);
+}
+
+BOOST_AUTO_TEST_CASE(no_delay_needs_no_timer)
+{
+    start(retry_policy().backoff(backoff::constant(0s)));
+    operation.fail(0, refused);
+    poll();
+    BOOST_TEST(operation.started() == 2U);
+    operation.succeed(1, 7);
+    kit::run(io);
+    BOOST_TEST(value == 7);
+}
+
+BOOST_AUTO_TEST_CASE(an_operation_that_fails_to_start_is_retried)
+{
+    int attempts = 0;
+    const auto throwing = [&](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code, int)>(
+            [&](auto) {
+                ++attempts;
+                throw turnstile::system_error(refused);
+            },
+            token);
+    };
+    turnstile::async_retry<manual_clock>(io.get_executor(),
+                                         policy.backoff(backoff::constant(0s)).attempts(1000),
+                                         throwing, done.handler([](int) {}));
+    kit::run(io);
+    BOOST_TEST(done.error() == refused);
+    BOOST_TEST(attempts == 1000);
+}
+
+BOOST_AUTO_TEST_CASE(a_coroutine_is_run_again_from_its_beginning)
+{
+    int attempts = 0;
+    bool succeeded = false;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            const int result = co_await turnstile::async_retry<manual_clock>(
+                policy, [&]() -> asio::awaitable<int> {
+                    if (++attempts < 3)
+                        throw std::runtime_error("not yet");
+                    co_return attempts;
+                });
+            succeeded = result == 3;
+        },
+        asio::detached);
+    for (int i = 0; i != 2; ++i) {
+        poll();
+        advance(1s);
+    }
+    kit::run(io);
+    BOOST_TEST(succeeded);
+}
+
+BOOST_AUTO_TEST_CASE(the_object_counts_how_calls_ended)
+{
+    auto budget = std::make_shared<turnstile::retry_budget>(
+        turnstile::retry_budget::options{.per_call = 0, .per_second = 0, .capacity = 1});
+    turnstile::basic_retry<retry_policy, asio::any_io_executor, manual_clock> retry(
+        io.get_executor(), policy.backoff(backoff::constant(0s)).attempts(2).budget(budget));
+    static_assert(turnstile::stage_for<decltype(retry), kit::scripted_operation>);
+    const auto call = [&](std::vector<error_code> results) {
+        completion c;
+        retry.async_call(operation, c.handler([](int) {}));
+        for (error_code ec : results) {
+            poll();
+            if (ec)
+                operation.fail(operation.started() - 1, ec);
+            else
+                operation.succeed(operation.started() - 1, 1);
+        }
+        kit::run(io);
+        return c;
+    };
+    BOOST_TEST(call({error_code()}).succeeded());
+    BOOST_TEST(call({refused, refused}).error() == refused); // two attempts
+    BOOST_TEST(call({refused}).error() == refused);          // no budget
+    BOOST_TEST(call({asio::error::operation_aborted}).aborted());
+    const auto s = retry.stats();
+    BOOST_TEST(s.calls == 4U);
+    BOOST_TEST(s.attempts == 5U);
+    BOOST_TEST(s.succeeded == 1U);
+    BOOST_TEST(s.exhausted == 1U);
+    BOOST_TEST(s.over_budget == 1U);
+    BOOST_TEST(s.cancelled == 1U);
+    BOOST_TEST(s.not_retryable + s.out_of_time == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(jitter_is_repeatable_with_a_seed)
+{
+    const auto delays = [&](std::uint64_t seed) {
+        std::vector<nanoseconds> d;
+        kit::scripted_operation op(io.get_executor());
+        completion c;
+        turnstile::async_retry<manual_clock>(
+            io.get_executor(),
+            policy.attempts(4)
+                .backoff(backoff::exponential(1s).with_full_jitter())
+                .seed(seed)
+                .on_retry([&](const retry_event& e) { d.push_back(e.delay); }),
+            op, c.handler([](int) {}));
+        for (std::size_t i = 0; i != 4; ++i) {
+            op.fail(i, refused);
+            poll();
+            advance(8s);
+        }
+        return d;
+    };
+    BOOST_TEST((delays(1) == delays(1)));
+    BOOST_TEST((delays(1) != delays(2)));
+    BOOST_TEST(delays(3).size() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(all_memory_of_the_handler_is_free_when_it_is_called)
+{
+    kit::allocation_plan plan;
+    std::optional<std::size_t> live;
+    turnstile::async_retry<manual_clock>(
+        io.get_executor(), policy.timeout_each(5s), operation,
+        asio::bind_allocator(kit::failing_allocator<char>(plan),
+                             [&](error_code, int) { live = plan.live(); }));
+    poll();
+    fail();
+    operation.succeed(1, 1);
+    kit::run(io);
+    BOOST_TEST((live == 0U));
+    BOOST_TEST(plan.allocated > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_context_that_is_destroyed_drops_the_handler)
+{
+    completion running(kit::dropping::is_expected);
+    completion sleeping(kit::dropping::is_expected);
+    {
+        asio::io_context other;
+        asio::steady_timer never(other, asio::steady_timer::time_point::max());
+        const auto wait = [&](auto token) { return never.async_wait(std::move(token)); };
+        turnstile::async_retry<manual_clock>(other.get_executor(), policy, wait,
+                                             running.handler([] {}));
+        const auto fails = [&](auto token) {
+            return asio::async_initiate<decltype(token), void(error_code)>(
+                [](auto) { throw turnstile::system_error(refused); }, token);
+        };
+        turnstile::async_retry<manual_clock>(other.get_executor(), policy, fails,
+                                             sleeping.handler([] {}));
+        other.poll();
+    }
+    BOOST_TEST(running.dropped());
+    BOOST_TEST(sleeping.dropped());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

@@ -1,0 +1,97 @@
+#include <turnstile/core/error.hpp>
+#include <turnstile/resilience/retry_budget.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <limits>
+
+namespace {
+
+using namespace std::chrono_literals;
+using turnstile::nanoseconds;
+using turnstile::retry_budget;
+
+// Withdraws until there is no more.
+int drain(retry_budget& b, nanoseconds now)
+{
+    int n = 0;
+    while (b.withdraw(now))
+        ++n;
+    return n;
+}
+
+BOOST_AUTO_TEST_SUITE(resilience_retry_budget)
+
+BOOST_AUTO_TEST_CASE(a_full_budget_gives_its_capacity_and_then_nothing)
+{
+    retry_budget b({.per_call = 0, .per_second = 0, .capacity = 3});
+    BOOST_TEST(drain(b, 1s) == 3);
+    BOOST_TEST(drain(b, 1h) == 0);
+    BOOST_TEST(b.stats().withdrawals == 3U);
+    BOOST_TEST(b.stats().refusals == 2U);
+    BOOST_TEST(b.stats().balance == 0.0);
+}
+
+BOOST_AUTO_TEST_CASE(each_call_adds_its_part)
+{
+    retry_budget b({.per_call = 0.2, .per_second = 0, .capacity = 10});
+    drain(b, 0s);
+    for (int i = 0; i != 4; ++i)
+        b.deposit(0s);
+    BOOST_TEST(!b.withdraw(0s));
+    b.deposit(0s);
+    BOOST_TEST(b.withdraw(0s));
+    BOOST_TEST(!b.withdraw(0s));
+    BOOST_TEST(b.stats().deposits == 5U);
+}
+
+BOOST_AUTO_TEST_CASE(time_adds_and_nothing_is_rounded_away)
+{
+    retry_budget b({.per_call = 0, .per_second = 3, .capacity = 10});
+    nanoseconds now = 1s;
+    drain(b, now);
+    int retries = 0;
+    for (int i = 0; i != 1000; ++i) { // ten seconds in small steps
+        now += 10ms;
+        retries += b.withdraw(now) ? 1 : 0;
+    }
+    BOOST_TEST(retries == 30);
+}
+
+BOOST_AUTO_TEST_CASE(it_never_holds_more_than_its_capacity)
+{
+    retry_budget b({.per_call = 5, .per_second = 100, .capacity = 2});
+    for (int i = 0; i != 10; ++i)
+        b.deposit(0s);
+    BOOST_TEST(drain(b, 0s) == 2);
+    BOOST_TEST(drain(b, nanoseconds::max()) == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_that_goes_back_adds_nothing)
+{
+    retry_budget b({.per_call = 0, .per_second = 1, .capacity = 5});
+    drain(b, 100s);
+    BOOST_TEST(drain(b, 50s) == 0);
+    BOOST_TEST(drain(b, 100s) == 0);
+    BOOST_TEST(drain(b, 101s) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(senseless_figures_are_refused)
+{
+    const auto is_invalid = [](const turnstile::system_error& e) {
+        return e.code() == turnstile::errc::invalid_argument;
+    };
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (const retry_budget::options& o :
+         {retry_budget::options{-1, 0, 1}, retry_budget::options{0, -1, 1},
+          retry_budget::options{0, 0, 0.5}, retry_budget::options{nan, 0, 1}})
+        BOOST_CHECK_EXCEPTION(retry_budget b(o), turnstile::system_error, is_invalid);
+    retry_budget huge({1e300, 1e300, 1e300});
+    huge.deposit(0s);
+    BOOST_TEST(huge.withdraw(1s));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

@@ -1,0 +1,127 @@
+// Timeouts, retries and hedges around a semaphore, disturbed at every step: no permit is lost,
+// and every call completes once.
+#include "kit/chaos_executor.hpp"
+#include "kit/completion.hpp"
+#include "kit/seed.hpp"
+
+#include <turnstile/core/error.hpp>
+#include <turnstile/resilience/hedge.hpp>
+#include <turnstile/resilience/retry.hpp>
+#include <turnstile/resilience/timeout.hpp>
+#include <turnstile/sync/semaphore.hpp>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <chrono>
+#include <functional>
+
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using kit::completion;
+using turnstile::errc;
+using turnstile::nanoseconds;
+using turnstile::semaphore;
+
+// A handler of one type for all of them.
+using handler = decltype(asio::bind_cancellation_slot(
+    std::declval<asio::cancellation_slot>(),
+    std::declval<completion>().handler(std::function<void(semaphore::permit_type)>())));
+
+struct scene {
+    explicit scene(std::uint64_t seed) : context(seed), s(context.get_executor(), 0, 5) {}
+
+    handler handler_of(std::size_t i)
+    {
+        return asio::bind_cancellation_slot(
+            signals[i].slot(),
+            done[i].handler(std::function<void(semaphore::permit_type)>([](auto) {})));
+    }
+    auto acquire()
+    {
+        return [this](auto token) { return s.async_acquire(std::move(token)); };
+    }
+    asio::any_io_executor executor() { return context.get_executor(); }
+
+    kit::chaos_context context;
+    semaphore s;
+    std::array<asio::cancellation_signal, 2> signals;
+    std::array<completion, 2> done;
+};
+
+// Two calls, two permits, and a cancellation of the first at step k, for every k.
+template <class Start>
+void sweep(Start start)
+{
+    kit::for_each_seed(200, [&](std::uint64_t seed) {
+        for (int k = 0, steps = 1; k <= steps; ++k) {
+            scene on(seed);
+            steps = 0;
+            start(on, 0);
+            start(on, 1);
+            BOOST_TEST(!on.done[0].done());
+            const auto disturb = [&] {
+                if (steps == k)
+                    on.signals[0].emit(asio::cancellation_type::terminal);
+                if (steps == 1)
+                    on.s.release(2);
+            };
+            disturb();
+            while (on.context.run_one()) {
+                ++steps;
+                disturb();
+            }
+            if (steps < 1) {
+                on.s.release(2);
+                on.context.run();
+            }
+            BOOST_TEST_REQUIRE(on.done[0].done());
+            BOOST_TEST_REQUIRE(on.done[1].done());
+            BOOST_TEST_REQUIRE((on.done[0].succeeded() || on.done[0].aborted() ||
+                                on.done[0].error() == errc::timed_out));
+            BOOST_TEST_REQUIRE(on.s.available() == 2U);
+        }
+    });
+}
+
+BOOST_AUTO_TEST_SUITE(resilience_supervision)
+
+BOOST_AUTO_TEST_CASE(a_timeout_loses_nothing_whenever_it_is_cancelled)
+{
+    sweep([](scene& on, std::size_t i) {
+        on.s.async_acquire(turnstile::timeout_after(nanoseconds::max(), on.handler_of(i)));
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_timeout_that_is_over_at_once_loses_nothing)
+{
+    sweep([](scene& on, std::size_t i) {
+        const nanoseconds limit = i == 0 ? 0s : nanoseconds::max();
+        on.s.async_acquire(turnstile::timeout_after(limit, on.handler_of(i)));
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_retry_loses_nothing_whenever_it_is_cancelled)
+{
+    sweep([](scene& on, std::size_t i) {
+        turnstile::async_retry(on.executor(),
+                               turnstile::retry_policy().timeout_each(nanoseconds::max()),
+                               on.acquire(), on.handler_of(i));
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_hedge_loses_nothing_whenever_it_is_cancelled)
+{
+    sweep([](scene& on, std::size_t i) {
+        turnstile::async_hedge(on.executor(), turnstile::hedge_policy::after(nanoseconds::max()),
+                               on.acquire(), on.handler_of(i));
+    });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

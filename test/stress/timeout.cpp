@@ -1,0 +1,138 @@
+// Operations that are timed out, retried, hedged and cancelled on several threads, without a
+// strand of the user's.
+#include <turnstile/resilience/hedge.hpp>
+#include <turnstile/resilience/retry.hpp>
+#include <turnstile/resilience/timeout.hpp>
+#include <turnstile/sync/semaphore.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using turnstile::errc;
+using turnstile::error_code;
+
+#if TURNSTILE_SANITIZED
+constexpr int rounds = 50;
+#else
+constexpr int rounds = 400;
+#endif
+
+void run_on_threads(asio::io_context& io)
+{
+    std::vector<std::thread> pool;
+    for (int i = 0; i != 4; ++i)
+        pool.emplace_back([&] { io.run(); });
+    for (auto& t : pool)
+        t.join();
+}
+
+BOOST_AUTO_TEST_SUITE(stress_timeout)
+
+// The intermediate steps of a composed operation race with its deadline.
+BOOST_AUTO_TEST_CASE(a_composed_read_on_many_threads_ends_once)
+{
+    asio::io_context io;
+    struct connection {
+        asio::readable_pipe in;
+        asio::writable_pipe out;
+        std::array<char, 8> buffer{};
+    };
+    std::atomic<int> completed = 0;
+    std::atomic<int> wrong = 0;
+    for (int i = 0; i != rounds; ++i) {
+        auto c = std::make_shared<connection>(
+            connection{asio::readable_pipe(io), asio::writable_pipe(io)});
+        asio::connect_pipe(c->in, c->out);
+        asio::async_read(c->in, asio::buffer(c->buffer),
+                         turnstile::timeout_after(std::chrono::microseconds(i % 300),
+                                                  [&, c](error_code ec, std::size_t n) {
+                                                      ++completed;
+                                                      if (ec ? ec != errc::timed_out : n != 8)
+                                                          ++wrong;
+                                                  }));
+        for (int part = 0; part != 4; ++part)
+            asio::post(io, [c] {
+                error_code ignored;
+                asio::write(c->out, asio::buffer("ab", 2), ignored);
+            });
+    }
+    run_on_threads(io);
+    BOOST_TEST(completed == rounds);
+    BOOST_TEST(wrong == 0);
+}
+
+BOOST_AUTO_TEST_CASE(no_permit_is_lost_to_a_timeout_or_a_cancellation_from_anywhere)
+{
+    asio::io_context io;
+    turnstile::semaphore s(io, 2, 2);
+    std::atomic<int> completed = 0;
+    std::vector<asio::cancellation_signal> signals(rounds);
+    for (int i = 0; i != rounds; ++i) {
+        auto& signal = signals[static_cast<std::size_t>(i)];
+        asio::post(io, [&, i] {
+            s.async_acquire(turnstile::timeout_after(
+                std::chrono::microseconds(i % 100),
+                asio::bind_cancellation_slot(
+                    signal.slot(),
+                    [&](error_code, turnstile::semaphore::permit_type) { ++completed; })));
+            if (i % 3 == 0) // a thread that knows nothing of the handler's executor
+                asio::post(io, [&] { signal.emit(asio::cancellation_type::terminal); });
+        });
+    }
+    run_on_threads(io);
+    BOOST_TEST(completed == rounds);
+    BOOST_TEST(s.available() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(retries_and_hedges_complete_once_and_await_everything)
+{
+    asio::io_context io;
+    std::atomic<int> running = 0;
+    std::atomic<int> left_behind = 0;
+    std::atomic<int> completed = 0;
+    std::atomic<int> turn = 0;
+    // Fails, succeeds at once, or takes longer than anybody waits.
+    const auto flaky = [&]() -> asio::awaitable<int> {
+        struct scope {
+            std::atomic<int>& n;
+            explicit scope(std::atomic<int>& r) : n(r) { ++n; }
+            ~scope() { --n; }
+        } counted(running);
+        const int mine = ++turn;
+        asio::steady_timer timer(co_await asio::this_coro::executor);
+        timer.expires_after(mine % 3 == 0 ? std::chrono::microseconds(0) : 1h);
+        if (mine % 3 == 1)
+            throw turnstile::system_error(asio::error::connection_refused);
+        co_await timer.async_wait(asio::use_awaitable);
+        co_return mine;
+    };
+    const auto each = turnstile::retry_policy().unlimited_attempts().timeout_each(200us).backoff(
+        turnstile::backoff::constant(10us).with_full_jitter());
+    turnstile::basic_retry<turnstile::retry_policy> retry(io.get_executor(), each);
+    turnstile::hedge hedge(io.get_executor(), turnstile::hedge_policy::after(50us).attempts(4));
+    const auto hedged = [&](auto token) { return hedge.async_call(flaky, std::move(token)); };
+    for (int i = 0; i != rounds / 4; ++i)
+        asio::post(io, [&] {
+            retry.async_call(hedged, [&](std::exception_ptr e, int) { completed += e ? 0 : 1; });
+        });
+    run_on_threads(io);
+    left_behind = running.load();
+    BOOST_TEST(completed == rounds / 4);
+    BOOST_TEST(left_behind == 0);
+    BOOST_TEST(retry.stats().succeeded == static_cast<std::uint64_t>(rounds / 4));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace
