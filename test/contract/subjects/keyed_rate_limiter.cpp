@@ -1,0 +1,5 @@
+#include "contract/subjects/keyed_rate_limiter.hpp"
+
+#include "contract/enroll.hpp"
+
+ENROLL_SUBJECTS(keyed_rate_limiter_subjects)

@@ -1,0 +1,5 @@
+#include "contract/subjects/rate_limiter.hpp"
+
+#include "contract/enroll.hpp"
+
+ENROLL_SUBJECTS(rate_limiter_subjects)
