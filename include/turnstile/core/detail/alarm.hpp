@@ -83,22 +83,14 @@ nanoseconds now_on() noexcept
 // take_all() calls this one's. The timer itself goes with its context, which the state may
 // outlive.
 //
-<<<<<<< ours
-// Asio keeps timers in a heap of its own, which may have to grow: if there is no memory for
-// that, the state posts itself to its executor (in memory that is here), to look again. On a
-// strand without memory for that either, the deadline waits for the next call.
-//
-// Base is wait_state, or a state derived from it that is to have an alarm as well.
-template <class Threading, clock_policy Clock = default_clock, class Base = wait_state<Threading>>
-class TURNSTILE_EXPORT timed_state : public Base {
-=======
 // Asio keeps timers in a heap of its own, which may have to grow. If there is no memory for
 // that when a timer comes back to be armed again, the state posts itself to its executor (in
 // memory that is here), to look again, until there is. On a strand without memory for that
 // either, the deadline waits for the next call.
-template <class Threading, clock_policy Clock = default_clock>
-class TURNSTILE_EXPORT timed_state : public wait_state<Threading> {
->>>>>>> theirs
+//
+// Base is wait_state, or a state derived from it that is to have an alarm as well.
+template <class Threading, clock_policy Clock = default_clock, class Base = wait_state<Threading>>
+class TURNSTILE_EXPORT timed_state : public Base {
 public:
     template <class Executor, class... Args>
     explicit timed_state(const Executor& executor, Args&&... args)
