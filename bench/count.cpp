@@ -56,6 +56,8 @@ template <class Turns>
 bool alternate(std::int64_t n)
 {
     return take_turns<Turns>(unmeasured, n);
+}
+
 template <class Barrier>
 bool meet_100(std::int64_t n)
 {
@@ -67,6 +69,8 @@ bool reach_one_of_1000(std::int64_t n)
 {
     return reach<Counter>(unmeasured,
                           {.waiters = 1000, .batch = 50, .rounds = static_cast<int>(n / 50) - 1});
+}
+
 template <class Fanout>
 bool fan_out_to_100(std::int64_t n)
 {
@@ -77,6 +81,8 @@ template <class Once>
 bool once(std::int64_t n)
 {
     return hand_over_once<Once>(unmeasured, static_cast<int>(n));
+}
+
 template <class Queue, std::int64_t Sides = 1>
 bool through_queue(std::int64_t n)
 {

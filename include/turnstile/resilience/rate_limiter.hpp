@@ -9,7 +9,7 @@
 #include <turnstile/resilience/detail/rate_gate.hpp>
 #include <turnstile/resilience/gcra.hpp>
 #include <turnstile/resilience/rate_options.hpp>
-#include <turnstile/resilience/reservation.hpp>
+#include <turnstile/resilience/rate_reservation.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -37,13 +37,13 @@ class basic_rate_limiter
     using base = detail::io_object<Executor, Threading, detail::rate_gate<Threading, Clock>>;
     using ask = detail::rate_ask<basic_rate_limiter>;
     friend ask;
-    friend reservation<basic_rate_limiter>;
+    friend rate_reservation<basic_rate_limiter>;
 
 public:
     using typename base::executor_type;
     using clock_type = Clock;
     /// What `reserve` gives.
-    using reservation_type = reservation<basic_rate_limiter>;
+    using reservation_type = rate_reservation<basic_rate_limiter>;
 
     template <class Other>
     struct rebind_executor {

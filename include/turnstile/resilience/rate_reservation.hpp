@@ -17,29 +17,29 @@ namespace turnstile {
 /// Whoever has it waits until `ready_at()`, by whatever means, and goes ahead; or cancels.
 /// Dropping it gives nothing back: the permits count as used.
 template <class Limiter>
-class reservation {
+class rate_reservation {
 public:
     using time_point = typename Limiter::clock_type::time_point;
 
     /// Holds nothing.
-    reservation() noexcept = default;
-    reservation(reservation&& other) noexcept
+    rate_reservation() noexcept = default;
+    rate_reservation(rate_reservation&& other) noexcept
         : limiter_(std::exchange(other.limiter_, nullptr)), claim_(std::move(other.claim_)),
           when_(other.when_)
     {
     }
-    reservation& operator=(reservation&& other) noexcept
+    rate_reservation& operator=(rate_reservation&& other) noexcept
     {
-        reservation(std::move(other)).swap(*this);
+        rate_reservation(std::move(other)).swap(*this);
         return *this;
     }
-    ~reservation()
+    ~rate_reservation()
     {
         if (claim_ && limiter_)
             limiter_->state().drop_claim(*claim_);
     }
 
-    void swap(reservation& other) noexcept
+    void swap(rate_reservation& other) noexcept
     {
         std::swap(limiter_, other.limiter_);
         std::swap(claim_, other.claim_);
@@ -80,7 +80,7 @@ public:
 private:
     friend Limiter;
 
-    reservation(Limiter& limiter, std::uint64_t n, nanoseconds within, error_code& ec)
+    rate_reservation(Limiter& limiter, std::uint64_t n, nanoseconds within, error_code& ec)
         : claim_(std::make_unique<detail::rate_claim>())
     {
         ec = limiter.state().reserve(*claim_, n, within, when_);
