@@ -3,6 +3,8 @@
 #include <turnstile/channel/detail/item_node.hpp>
 #include <turnstile/channel/policy.hpp>
 
+#include <iterator>
+
 namespace turnstile::detail {
 
 // The items of a queue, in the order they came; served from either end.
