@@ -65,7 +65,12 @@ void wait_state<Threading>::send_last() noexcept
 template <class Threading>
 void wait_state<Threading>::send_elsewhere(waiter& w) noexcept
 {
-    update_locked([&](ready_list& ready) { ready.push_back(w); });
+    --waiting_;
+    send_home();
+    if (w.elsewhere->post()) [[likely]]
+        return;
+    update([&](ready_list& ready) { pass_on(w, ready); });
+    w.destroy();
 }
 
 // One post for each. Where an executor has no memory for it, the handler is destroyed, and
@@ -78,13 +83,19 @@ void wait_state<Threading>::send_elsewhere(ready_list& ready) noexcept
         if (w.elsewhere->post()) [[likely]]
             continue;
         mutex_.lock();
-        if (w.granted()) {
-            w.abort();
-            take_back(w, ready);
-        }
+        pass_on(w, ready);
         send_home();
         w.destroy();
     }
+}
+
+template <class Threading>
+void wait_state<Threading>::pass_on(waiter& w, ready_list& ready) noexcept
+{
+    if (!w.granted())
+        return;
+    w.abort();
+    take_back(w, ready);
 }
 
 template <class Threading>
@@ -99,9 +110,8 @@ void wait_state<Threading>::cancel(cancel_link& link) noexcept
             w->abort();
             ready.push_back(*w);
             reconsider(ready);
-        } else if (w->granted()) {
-            w->abort(); // it is on its way, and will be told so when it arrives
-            take_back(*w, ready);
+        } else {
+            pass_on(*w, ready); // it is on its way, and will be told so when it arrives
         }
     });
 }

@@ -195,6 +195,8 @@ private:
         if (claimed)
             delivery_.post();
     }
+    // Under the lock: if w was granted, that goes to the next, and w is aborted.
+    void pass_on(waiter& w, ready_list& ready) noexcept;
     TURNSTILE_COLD void send_last() noexcept;
     TURNSTILE_COLD void send_elsewhere(waiter& w) noexcept;
     TURNSTILE_COLD void send_elsewhere(ready_list& ready) noexcept;
