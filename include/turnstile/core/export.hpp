@@ -21,6 +21,8 @@
 // Marks what is seldom called, and would only bloat its callers.
 #if defined(__GNUC__)
 #    define TURNSTILE_COLD [[gnu::noinline, gnu::cold]]
+#    define TURNSTILE_NOINLINE [[gnu::noinline]]
 #else
 #    define TURNSTILE_COLD
+#    define TURNSTILE_NOINLINE
 #endif

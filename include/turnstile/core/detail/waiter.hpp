@@ -3,6 +3,7 @@
 #include <turnstile/core/detail/completion_target.hpp>
 #include <turnstile/core/detail/postable.hpp>
 #include <turnstile/core/detail/verdict.hpp>
+#include <turnstile/core/export.hpp>
 
 #include <boost/intrusive/list.hpp>
 
@@ -102,7 +103,7 @@ public:
     void push_back(waiter& w) noexcept
     {
         if (first_)
-            rest_.push_back(w);
+            push_rest(w);
         else
             first_ = &w;
     }
@@ -119,6 +120,9 @@ public:
     }
 
 private:
+    // Inlined, GCC 12 takes it for a pointer to a local list that is left behind.
+    TURNSTILE_NOINLINE void push_rest(waiter& w) noexcept { rest_.push_back(w); }
+
     waiter* first_ = nullptr;
     waiter_list rest_; // empty if there is no first
 };
