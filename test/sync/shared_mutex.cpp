@@ -776,11 +776,13 @@ private:
         else if (role == 1)
             m_.async_lock_shared(stay(p, readers_));
         else if (role == 2)
-            m_.async_lock_upgrade(
-                [this, &p](error_code, auto lock) { upgrade(p, p.upgradable = std::move(lock)); });
+            m_.async_lock_upgrade([this, &p](error_code, auto lock) {
+                this->upgrade(p, p.upgradable = std::move(lock));
+            });
         else
-            m_.async_lock_shared(
-                [this, &p](error_code, auto lock) { upgrade(p, p.shared = std::move(lock)); });
+            m_.async_lock_shared([this, &p](error_code, auto lock) {
+                this->upgrade(p, p.shared = std::move(lock));
+            });
     }
 
     template <class Lock>
@@ -789,22 +791,23 @@ private:
         BOOST_TEST(lock.owns_lock());
         ++readers_;
         check();
-        m_.async_upgrade(
-            lock, asio::bind_cancellation_slot(p.signal.slot(),
-                                               [this, &p, &lock](error_code ec, auto exclusive) {
-                                                   --readers_;
-                                                   BOOST_TEST(lock.owns_lock() == bool(ec));
-                                                   BOOST_TEST(exclusive.owns_lock() != bool(ec));
-                                                   lock = Lock();
-                                                   answer(p, ec, std::move(exclusive), writers_);
-                                               }));
+        m_.async_upgrade(lock,
+                         asio::bind_cancellation_slot(
+                             p.signal.slot(), [this, &p, &lock](error_code ec, auto exclusive) {
+                                 --readers_;
+                                 BOOST_TEST(lock.owns_lock() == bool(ec));
+                                 BOOST_TEST(exclusive.owns_lock() != bool(ec));
+                                 lock = Lock();
+                                 this->answer(p, ec, std::move(exclusive), writers_);
+                             }));
     }
 
     auto stay(party& p, int& kind)
     {
-        return asio::bind_cancellation_slot(
-            p.signal.slot(),
-            [this, &p, &kind](error_code ec, auto lock) { answer(p, ec, std::move(lock), kind); });
+        return asio::bind_cancellation_slot(p.signal.slot(),
+                                            [this, &p, &kind](error_code ec, auto lock) {
+                                                this->answer(p, ec, std::move(lock), kind);
+                                            });
     }
 
     template <class Lock>
