@@ -56,7 +56,7 @@ bool pass_circuit(std::int64_t n)
 template <class Limit>
 bool limit(std::int64_t n)
 {
-    return limited<Limit>(unmeasured, n);
+    return calls<Limit>(unmeasured, n);
 }
 
 struct workload {

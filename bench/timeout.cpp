@@ -8,7 +8,7 @@ namespace {
 template <class Limit>
 void enroll_as(const std::string& name)
 {
-    enroll(name, [](meter& m) { return limited<Limit>(m, 20'000); });
+    enroll(name, [](meter& m) { return calls<Limit>(m, 20'000); });
 }
 
 [[maybe_unused]] const bool enrolled = [] {

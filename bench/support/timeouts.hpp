@@ -1,7 +1,8 @@
-// Time limits around an operation that completes at once: what the limit itself costs.
+// Time limits around an operation that completes at once, for calls<...>: what the limit itself
+// costs.
 #pragma once
 
-#include "workloads.hpp"
+#include "breakers.hpp"
 
 #include <turnstile/resilience/retry.hpp>
 #include <turnstile/resilience/timeout.hpp>
@@ -53,13 +54,13 @@ inline constexpr std::chrono::hours far_away{1};
 
 struct no_limit {
     explicit no_limit(asio::io_context& context) : operation{context.get_executor()} {}
-    auto run() { return operation(asio::use_awaitable); }
+    auto async_call() { return operation(asio::use_awaitable); }
     at_once operation;
 };
 
 struct timeout_after {
     explicit timeout_after(asio::io_context& context) : operation{context.get_executor()} {}
-    auto run() { return operation(turnstile::timeout_after(far_away, asio::use_awaitable)); }
+    auto async_call() { return operation(turnstile::timeout_after(far_away, asio::use_awaitable)); }
     at_once operation;
 };
 
@@ -68,7 +69,7 @@ struct timer_by_hand {
         : timer(context), operation{context.get_executor()}
     {
     }
-    asio::awaitable<void> run()
+    asio::awaitable<void> async_call()
     {
         using namespace asio::experimental::awaitable_operators;
         timer.expires_after(far_away);
@@ -81,7 +82,7 @@ struct timer_by_hand {
 #if BENCH_HAS_CANCEL_AFTER
 struct cancel_after {
     explicit cancel_after(asio::io_context& context) : operation{context.get_executor()} {}
-    auto run() { return operation(asio::cancel_after(far_away, asio::use_awaitable)); }
+    auto async_call() { return operation(asio::cancel_after(far_away, asio::use_awaitable)); }
     at_once operation;
 };
 #endif
@@ -91,29 +92,9 @@ struct first_attempt {
         : retry(context), operation{context.get_executor()}
     {
     }
-    auto run() { return retry.async_call(operation, asio::use_awaitable); }
+    auto async_call() { return retry.async_call(operation, asio::use_awaitable); }
     turnstile::retry retry;
     at_once operation;
 };
-
-template <class Limit, class Meter>
-bool limited(Meter& meter, std::int64_t times)
-{
-    asio::io_context context;
-    Limit limit(context);
-    std::int64_t done = 0;
-    const std::int64_t warm = times / 10;
-    const auto run = [&]() -> asio::awaitable<void> {
-        for (; done != times; ++done) {
-            if (done == warm)
-                meter.begin();
-            co_await limit.run();
-        }
-        meter.end(times - warm);
-    };
-    asio::co_spawn(context, run(), asio::detached);
-    context.run();
-    return done == times;
-}
 
 } // namespace bench

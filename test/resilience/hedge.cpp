@@ -1,8 +1,5 @@
-#include "kit/completion.hpp"
+#include "kit/call_fixture.hpp"
 #include "kit/failing_allocator.hpp"
-#include "kit/manual_clock.hpp"
-#include "kit/operations.hpp"
-#include "kit/run.hpp"
 
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/hedge.hpp>
@@ -26,27 +23,14 @@ using turnstile::nanoseconds;
 
 const error_code refused = asio::error::connection_refused;
 
-struct fixture {
-    fixture() { manual_clock::reset(); }
-
-    void advance(nanoseconds by) { manual_clock::advance(io, by); }
-    void poll() { kit::poll_leaves_work(io); }
-
+struct fixture : kit::call_fixture {
     void start(const hedge_policy& policy)
     {
-        turnstile::async_hedge<manual_clock>(
-            io.get_executor(), policy, operation,
-            asio::bind_cancellation_slot(signal.slot(),
-                                         done.handler([this](int v) { value = v; })));
-        BOOST_TEST(operation.started() == 1U);
-        poll();
+        start_with([&](auto op, auto handler) {
+            turnstile::async_hedge<manual_clock>(io.get_executor(), policy, op, std::move(handler));
+        });
     }
 
-    kit::drained_context io;
-    asio::cancellation_signal signal;
-    kit::scripted_operation operation{io.get_executor()};
-    completion done;
-    int value = 0;
     hedge_policy after_a_second = hedge_policy::after(1s);
 };
 

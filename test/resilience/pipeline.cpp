@@ -1,7 +1,4 @@
-#include "kit/completion.hpp"
-#include "kit/manual_clock.hpp"
-#include "kit/operations.hpp"
-#include "kit/run.hpp"
+#include "kit/call_fixture.hpp"
 
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/pipeline.hpp>
@@ -44,15 +41,8 @@ struct noisy_stage {
     }
 };
 
-struct fixture {
-    fixture() { manual_clock::reset(); }
-    void advance(nanoseconds by) { manual_clock::advance(io, by); }
-    void poll() { kit::poll_leaves_work(io); }
+struct fixture : kit::call_fixture {
     auto pipeline() { return turnstile::pipeline<manual_clock>(io); }
-
-    kit::drained_context io;
-    kit::scripted_operation operation{io.get_executor()};
-    completion done;
 };
 
 BOOST_FIXTURE_TEST_SUITE(resilience_pipeline, fixture)
@@ -145,7 +135,6 @@ BOOST_AUTO_TEST_CASE(a_cancellation_reaches_the_operation_through_every_stage)
 {
     turnstile::circuit_breaker breaker(io);
     turnstile::bulkhead bulkhead(io);
-    asio::cancellation_signal signal;
     pipeline()
         .timeout(1h)
         .retry(policy)

@@ -1,8 +1,5 @@
-#include "kit/completion.hpp"
+#include "kit/call_fixture.hpp"
 #include "kit/failing_allocator.hpp"
-#include "kit/manual_clock.hpp"
-#include "kit/operations.hpp"
-#include "kit/run.hpp"
 
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/retry.hpp>
@@ -31,11 +28,7 @@ using turnstile::retry_policy;
 
 const error_code refused = asio::error::connection_refused;
 
-struct fixture {
-    fixture() { manual_clock::reset(); }
-
-    void advance(nanoseconds by) { manual_clock::advance(io, by); }
-    void poll() { kit::poll_leaves_work(io); }
+struct fixture : kit::call_fixture {
     // The attempt under way fails; time for the delay passes.
     void fail(error_code ec = refused, nanoseconds delay = 1s)
     {
@@ -47,19 +40,11 @@ struct fixture {
     template <class Policy>
     void start(const Policy& how)
     {
-        turnstile::async_retry<manual_clock>(
-            io.get_executor(), how, operation,
-            asio::bind_cancellation_slot(signal.slot(),
-                                         done.handler([this](int v) { value = v; })));
-        BOOST_TEST(operation.started() == 1U);
-        poll();
+        start_with([&](auto op, auto handler) {
+            turnstile::async_retry<manual_clock>(io.get_executor(), how, op, std::move(handler));
+        });
     }
 
-    kit::drained_context io;
-    asio::cancellation_signal signal;
-    kit::scripted_operation operation{io.get_executor()};
-    completion done;
-    int value = 0;
     retry_policy policy = retry_policy().backoff(backoff::constant(1s));
 };
 

@@ -1,8 +1,5 @@
-#include "kit/completion.hpp"
+#include "kit/call_fixture.hpp"
 #include "kit/failing_allocator.hpp"
-#include "kit/manual_clock.hpp"
-#include "kit/operations.hpp"
-#include "kit/run.hpp"
 
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/timeout.hpp>
@@ -44,26 +41,11 @@ auto after(nanoseconds limit, Token&& token)
 constexpr auto terminal = asio::cancellation_type::terminal;
 constexpr auto total = asio::cancellation_type::total;
 
-struct fixture {
-    fixture() { manual_clock::reset(); }
-
-    void advance(nanoseconds by) { manual_clock::advance(io, by); }
-
-    // Starts the operation with a limit of ten seconds, and lets it begin.
+struct fixture : kit::call_fixture {
     void start(nanoseconds limit = 10s)
     {
-        operation(after(limit, asio::bind_cancellation_slot(
-                                   signal.slot(), done.handler([this](int v) { value = v; }))));
-        BOOST_TEST(operation.started() == 1U);
-        BOOST_TEST(!done.done());
-        kit::poll_leaves_work(io);
+        start_with([&](auto op, auto handler) { op(after(limit, std::move(handler))); });
     }
-
-    kit::drained_context io;
-    asio::cancellation_signal signal;
-    kit::scripted_operation operation{io.get_executor()};
-    completion done;
-    int value = 0;
 };
 
 BOOST_FIXTURE_TEST_SUITE(timeout, fixture)
