@@ -94,7 +94,7 @@ public:
     /// Signature: `void(error_code)`.
     /// Errors: `operation_aborted` if cancelled, or the limiter was destroyed;
     /// `errc::too_large` if n is, or by `set_limit` becomes, more than the burst;
-    /// `errc::rejected` if `max_waiters` wait for the key already, or there is no memory for it;
+    /// `errc::rejected` if `max_waiters` wait for the key already, or there is no memory;
     /// `errc::invalid_argument` if n is 0.
     /// Executor: the handler's associated executor, by default the limiter's own.
     /// Cancellation: terminal, partial and total.

@@ -97,7 +97,8 @@ public:
     /// Signature: `void(error_code)`.
     /// Errors: `operation_aborted` if cancelled, or the limiter was destroyed;
     /// `errc::too_large` if n is, or by `set_limits` becomes, more than the burst;
-    /// `errc::rejected` if `max_waiters` wait already; `errc::invalid_argument` if n is 0.
+    /// `errc::rejected` if `max_waiters` wait already, or there is no memory for a timer;
+    /// `errc::invalid_argument` if n is 0.
     /// Executor: the handler's associated executor, by default the limiter's own.
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: cancelled before the handler runs, it has used nothing, and those behind

@@ -65,6 +65,8 @@ nanoseconds now_on() noexcept
 //
 //   wake_at(when)   under the lock: wake() is to be called at that time, and not at the one
 //                   named before
+//   try_wake_at(when)   the same for whoever is about to wait: false, and nothing is changed,
+//                   if there is no memory for it; then it had better not wait
 //   sleep()         under the lock: nobody waits for a time any more
 //   wake(ready)     called under the lock, at the time named or later; or earlier, when the
 //                   timer is on its way back from a deadline that is no longer the one. It
@@ -81,9 +83,10 @@ nanoseconds now_on() noexcept
 // take_all() calls this one's. The timer itself goes with its context, which the state may
 // outlive.
 //
-// Asio keeps timers in a heap of its own, which may have to grow: if there is no memory for
-// that, the state posts itself to its executor (in memory that is here), to look again. On a
-// strand without memory for that either, the deadline waits for the next call.
+// Asio keeps timers in a heap of its own, which may have to grow. If there is no memory for
+// that when a timer comes back to be armed again, the state posts itself to its executor (in
+// memory that is here), to look again, until there is. On a strand without memory for that
+// either, the deadline waits for the next call.
 template <class Threading, clock_policy Clock = default_clock>
 class TURNSTILE_EXPORT timed_state : public wait_state<Threading> {
 public:
@@ -97,7 +100,12 @@ public:
     static nanoseconds now() noexcept { return now_on<Clock>(); }
 
 protected:
-    void wake_at(nanoseconds when) noexcept { alarm_.set(when); }
+    void wake_at(nanoseconds when) noexcept
+    {
+        if (!alarm_.set(when))
+            alarm_.look_again();
+    }
+    bool try_wake_at(nanoseconds when) noexcept { return alarm_.set(when); }
     void sleep() noexcept { alarm_.clear(); }
 
     virtual void wake(ready_list& ready) noexcept = 0;
@@ -129,14 +137,24 @@ private:
         {
         }
 
-        void set(nanoseconds when) noexcept
+        // Whether it will ring.
+        bool set(nanoseconds when) noexcept
         {
             settle_missed();
             wanted_ = when;
-            if (phase_ == phase::idle)
-                arm();
-            else if (phase_ == phase::armed && when < armed_for_)
+            if (phase_ == phase::armed && when < armed_for_)
                 call_back();
+            return phase_ != phase::idle || arm();
+        }
+
+        // As if it had rung right now; soon, that is.
+        void look_again() noexcept
+        {
+            reference hold(&owner_);
+            if (timer_ && owner_.home().post(*this)) {
+                hold.detach();
+                phase_ = phase::returning;
+            }
         }
 
         void clear() noexcept
@@ -183,10 +201,10 @@ private:
             reference hold_;
         };
 
-        void arm() noexcept
+        bool arm() noexcept
         {
             if (!timer_)
-                return;
+                return false;
             try {
                 using duration = typename Clock::duration;
                 timer_->expires_at(
@@ -194,12 +212,9 @@ private:
                 timer_->async_wait(bell(*this));
                 phase_ = phase::armed;
                 armed_for_ = wanted_;
+                return true;
             } catch (...) {
-                reference hold(&owner_);
-                if (owner_.home().post(*this)) {
-                    hold.detach();
-                    phase_ = phase::returning;
-                }
+                return false;
             }
         }
 

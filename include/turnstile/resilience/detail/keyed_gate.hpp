@@ -236,21 +236,21 @@ bool keyed_gate<Threading, Clock>::admit(waiter& plain) noexcept
         w.fail(errc::rate_limited);
     if (w.undecided() && (head ? 1 + head->length : 0) >= max_waiters_)
         w.fail(errc::rejected);
-    if (!w.undecided()) {
-        ++rejected_;
-        *w.report = {rate_event::rejected, static_cast<errc>(w.error().value()), w.need, wait};
-        return true;
+    if (w.undecided()) {
+        ++operations_;
+        w.slot = slot;
+        w.full = head ? 0 : slot->full();
+        head ? line_up(*head, w) : lead(w);
+        if (!this->try_wake_at(heads_.begin()->due)) {
+            leave(w);
+            w.fail(errc::rejected); // there is no memory for a timer
+        }
     }
-    ++operations_;
-    w.slot = slot;
-    if (head) {
-        line_up(*head, w);
+    if (w.undecided())
         return false;
-    }
-    w.full = slot->full();
-    lead(w);
-    plan();
-    return false;
+    ++rejected_;
+    *w.report = {rate_event::rejected, static_cast<errc>(w.error().value()), w.need, wait};
+    return true;
 }
 
 // Makes w the first to wait for its key; its line and the bucket are there already.

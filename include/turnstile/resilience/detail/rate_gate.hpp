@@ -113,6 +113,10 @@ private:
     void wake(ready_list& ready) noexcept override { serve(ready); }
     void woken() noexcept override { tell_changes(); }
 
+    nanoseconds next_due() noexcept
+    {
+        return levels_.opens(looked_, as_rate(this->queue_.front()).need);
+    }
     void serve(ready_list& ready) noexcept;
     void settle_claims(nanoseconds time) noexcept;
     void charge(rate_waiter& w, nanoseconds time) noexcept;
@@ -264,6 +268,10 @@ bool rate_gate<Threading, Clock>::admit(waiter& plain) noexcept
         this->queue_.push_back(w);
         ahead_ += w.need;
         ++operations_;
+        if (operations_ == 1 && !this->try_wake_at(next_due())) {
+            unlink(w);
+            w.fail(errc::rejected); // there is no memory for a timer
+        }
     }
     if (!w.undecided() && !w.granted())
         *w.report = {rate_event::rejected, static_cast<errc>(w.error().value()), w.need,
@@ -419,7 +427,7 @@ void rate_gate<Threading, Clock>::finish() noexcept
     if (operations_ == 0)
         this->sleep();
     else
-        this->wake_at(levels_.opens(looked_, as_rate(this->queue_.front()).need));
+        this->wake_at(next_due());
     if (is_throttled_ != (operations_ != 0)) {
         is_throttled_ = !is_throttled_;
         changes_ |= is_throttled_ ? throttled : recovered;
