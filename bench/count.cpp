@@ -1,14 +1,14 @@
 // Runs one workload so many times on one thread, for valgrind to count the instructions:
 // count <workload> <n>. See bench/instructions.
 #include "support/barriers.hpp"
+#include "support/breakers.hpp"
 #include "support/counters.hpp"
 #include "support/fanout_workloads.hpp"
-#include "support/breakers.hpp"
 #include "support/meter.hpp"
-#include "support/shared_gates.hpp"
-#include "support/turns.hpp"
 #include "support/queues.hpp"
+#include "support/shared_gates.hpp"
 #include "support/timeouts.hpp"
+#include "support/turns.hpp"
 #include "support/workloads.hpp"
 
 #include <cstdlib>

@@ -22,9 +22,9 @@ using kit::dropping;
 
 // The primitives on permit_gate and flag_gate; those with a state of their own have their test
 // beside this one.
-using subjects = decltype(
-    std::tuple_cat(std::declval<mutex_subjects>(), std::declval<semaphore_subjects>(),
-                   std::declval<event_subjects>(), std::declval<auto_reset_event_subjects>()));
+using subjects = decltype(std::tuple_cat(
+    std::declval<mutex_subjects>(), std::declval<semaphore_subjects>(),
+    std::declval<event_subjects>(), std::declval<auto_reset_event_subjects>()));
 
 template <class Subject>
 void start(Subject& subject, const completion& c, asio::cancellation_signal& signal)

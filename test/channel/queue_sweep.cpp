@@ -15,8 +15,8 @@ namespace {
 
 using namespace channels;
 
-constexpr int pushes = 6;
-constexpr int pops = 6;
+constexpr std::size_t pushes = 6;
+constexpr std::size_t pops = 6;
 
 // Pushes and pops in a shuffled world; two of the operations are cancelled after k steps.
 template <class Queue, class Push>
@@ -25,10 +25,10 @@ public:
     shuffled_run(std::uint64_t seed, std::size_t capacity, overflow policy, Push push)
         : chaos_(seed), queue_(chaos_.get_executor(), capacity, policy), push_(push)
     {
-        for (int i = 0; i != pushes; ++i)
+        for (std::size_t i = 0; i != pushes; ++i)
             asio::post(chaos_.get_executor(),
                        [this, i] { push_(queue_, order_[i] = next_++, ops_[i]); });
-        for (int i = pushes; i != pushes + pops; ++i)
+        for (std::size_t i = pushes; i != pushes + pops; ++i)
             asio::post(chaos_.get_executor(), [this, i] {
                 if (i % 3 == 0)
                     queue_.async_pop_n(2, ops_[i].popped_some());
@@ -55,13 +55,11 @@ public:
     void check()
     {
         numbers found;
-        std::size_t popped = 0;
-        for (int i = pushes; i != pushes + pops; ++i) {
+        for (std::size_t i = pushes; i != pushes + pops; ++i) {
             numbers& values = ops_[i].values;
             BOOST_TEST((ops_[i].succeeded() || values.empty()));
             BOOST_TEST(std::is_sorted(values.begin(), values.end()));
             found.insert(found.end(), values.begin(), values.end());
-            popped += values.size();
         }
         const numbers rest = drain(queue_);
         chaos_.run(); // those who had waited to push
@@ -69,7 +67,7 @@ public:
         found.insert(found.end(), rest.begin(), rest.end());
         std::sort(found.begin(), found.end());
         numbers entered;
-        for (int i = 0; i != pushes; ++i) {
+        for (std::size_t i = 0; i != pushes; ++i) {
             BOOST_TEST((!ops_[i].done || ops_[i].succeeded() || ops_[i].aborted()));
             if (ops_[i].succeeded())
                 entered.push_back(order_[i]);

@@ -50,6 +50,8 @@ struct rounds {
             full(latency);
     }
 };
+template <class Limit>
+rounds(Limit&) -> rounds<Limit>;
 
 BOOST_AUTO_TEST_SUITE(adaptive_limit)
 

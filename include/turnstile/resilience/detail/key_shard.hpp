@@ -85,7 +85,8 @@ public:
     {
         std::size_t dropped = 0;
         std::size_t position = 0;
-        for (bool more = true; more;) {
+        bool more = true;
+        while (more) {
             dropped_keys some;
             this->update([&](ready_list&) {
                 const nanoseconds now = this->now();

@@ -72,7 +72,9 @@ auto with_timeout(const Executor& executor, const When& when,
         [executor, when, counters = std::move(counters)](auto handler, op_type o) mutable {
             using handler_type = decltype(handler);
             if constexpr (needs_executor<handler_type, Executor>) {
-                static_assert(!coroutine_operation<op_type>,
+                // Named again, so that it is only looked at for this handler.
+                static_assert(!coroutine_operation<op_type> ||
+                                  !needs_executor<handler_type, Executor>,
                               "The handler has no executor for the coroutine to run on. Give "
                               "async_with_timeout an executor as its first argument.");
                 std::move(o)(timeout_token<When, handler_type>{when, std::move(handler)});
