@@ -58,8 +58,11 @@ int main()
     for (int i = 1; i <= 15; ++i)
         asio::co_spawn(io, request(limiter, i, completed), asio::detached);
 
-    for (io.poll(); completed != 15; io.poll())
+    io.poll();
+    while (completed != 15) {
         simulated_clock::elapsed += 10ms;
+        io.poll();
+    }
 
     fmt::print("All requests completed — rate limited to 5/s with burst of 10\n");
 }
