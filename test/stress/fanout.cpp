@@ -1,4 +1,6 @@
 // Real threads on one broadcast, watch or oneshot; meant for TSan as much as for the invariants.
+#include "kit/threads.hpp"
+
 #include <turnstile/channel/broadcast.hpp>
 #include <turnstile/channel/oneshot.hpp>
 #include <turnstile/channel/watch.hpp>
@@ -25,12 +27,9 @@ constexpr int rounds = 100;
 constexpr int rounds = 1000;
 #endif
 
-void run_on_threads(asio::io_context& io)
-{
-    std::vector<std::jthread> pool;
-    for (int i = 0; i != threads; ++i)
-        pool.emplace_back([&] { io.run(); });
-}
+void run_on_threads(asio::io_context& io) { kit::run_on_threads(io, threads); }
+
+kit::expectation expect;
 
 // Receives all, in order, and counts what it got and what it missed.
 asio::awaitable<void> count_all(turnstile::broadcast_receiver<int> receiver,
@@ -42,7 +41,7 @@ asio::awaitable<void> count_all(turnstile::broadcast_receiver<int> receiver,
         if (ec)
             co_return;
         const auto passed = static_cast<std::uint64_t>(*message - last);
-        BOOST_REQUIRE(passed == message.missed() + 1);
+        expect(passed == message.missed() + 1);
         last = *message;
         total += passed;
     }
@@ -68,6 +67,7 @@ BOOST_AUTO_TEST_CASE(every_receiver_accounts_for_every_value)
             run_on_threads(io);
         }
         BOOST_TEST(total == static_cast<std::uint64_t>(receivers * rounds));
+        BOOST_TEST(expect.failures() == 0);
     }
 }
 
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_lose_no_value)
             if (ec == errc::closed)
                 break;
             if (!ec)
-                BOOST_REQUIRE(*message == next++);
+                expect(*message == next++);
         }
         complete += next == rounds ? 1 : 0;
     };
@@ -139,6 +139,7 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_lose_no_value)
         run_on_threads(io);
     }
     BOOST_TEST(complete == 4);
+    BOOST_TEST(expect.failures() == 0);
 }
 
 BOOST_AUTO_TEST_CASE(every_reader_sees_the_last_value)
@@ -154,7 +155,7 @@ BOOST_AUTO_TEST_CASE(every_reader_sees_the_last_value)
                 co_await w.async_wait_changed(now.version(), asio::as_tuple(asio::use_awaitable));
             if (ec)
                 break;
-            BOOST_REQUIRE(next.version() > now.version());
+            expect(next.version() > now.version());
             now = std::move(next);
         }
         saw_last += *now == 2 * rounds ? 1 : 0;
@@ -180,6 +181,7 @@ BOOST_AUTO_TEST_CASE(every_reader_sees_the_last_value)
     }
     BOOST_TEST(*w.get() == 2 * rounds);
     BOOST_TEST(saw_last == 8);
+    BOOST_TEST(expect.failures() == 0);
     BOOST_TEST(satisfied == 8);
 }
 
