@@ -69,11 +69,11 @@ public:
               handler, [&](void* memory) { return new (memory) block(std::move(handler)); }))
     {
     }
+    // Also in place of a move: Asio asks what it has moved from for its allocator.
     boxed_handler(const boxed_handler& other) noexcept : block_(other.block_)
     {
         block_->references.fetch_add(1, std::memory_order_relaxed);
     }
-    boxed_handler(boxed_handler&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
     boxed_handler& operator=(const boxed_handler&) = delete;
     ~boxed_handler() { release(); }
 
