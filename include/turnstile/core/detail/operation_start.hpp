@@ -54,25 +54,28 @@ void initiate(Op op, const Executor& executor, Handler&& handler)
 template <class Handler>
 class boxed_handler {
     struct block {
-        explicit block(Handler&& h)
-            : allocator(handler_allocator<std::byte>(h)), handler(std::move(h))
-        {
-        }
-        handler_allocator_t<std::byte, Handler> allocator;
+        explicit block(Handler&& h) : handler(std::move(h)) {}
         Handler handler;
         std::atomic<int> references{1};
     };
 
 public:
+    using allocator_type = handler_allocator_t<std::byte, Handler>;
+
     explicit boxed_handler(Handler&& handler)
-        : block_(make_in_memory_of<block>(
+        : allocator_(handler_allocator<std::byte>(handler)),
+          block_(make_in_memory_of<block>(
               handler, [&](void* memory) { return new (memory) block(std::move(handler)); }))
     {
     }
-    // Also in place of a move: Asio asks what it has moved from for its allocator.
-    boxed_handler(const boxed_handler& other) noexcept : block_(other.block_)
+    boxed_handler(const boxed_handler& other) noexcept
+        : allocator_(other.allocator_), block_(other.block_)
     {
         block_->references.fetch_add(1, std::memory_order_relaxed);
+    }
+    boxed_handler(boxed_handler&& other) noexcept
+        : allocator_(other.allocator_), block_(std::exchange(other.block_, nullptr))
+    {
     }
     boxed_handler& operator=(const boxed_handler&) = delete;
     ~boxed_handler() { release(); }
@@ -86,6 +89,9 @@ public:
 
     const Handler& get() const noexcept { return block_->handler; }
 
+    // Asio asks for it even after a move, if what it moved the handler into then throws.
+    allocator_type get_allocator() const noexcept { return allocator_; }
+
     Handler take()
     {
         Handler handler(std::move(block_->handler));
@@ -98,10 +104,11 @@ private:
     {
         block* b = std::exchange(block_, nullptr);
         if (b && b->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
-            destroy_with(handler_allocator_t<std::byte, Handler>(b->allocator), b);
+            destroy_with(allocator_, b);
     }
 
-    block* block_ = nullptr;
+    [[no_unique_address]] allocator_type allocator_;
+    block* block_;
 };
 
 // Starts an operation. Whatever goes wrong while it is initiated is delivered to the handler
