@@ -11,12 +11,16 @@
 #include <turnstile/sync/semaphore.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <array>
 #include <chrono>
 #include <functional>
+#include <thread>
 
 namespace {
 
@@ -24,6 +28,7 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using kit::completion;
 using turnstile::errc;
+using turnstile::error_code;
 using turnstile::nanoseconds;
 using turnstile::semaphore;
 
@@ -88,7 +93,84 @@ void sweep(Start start)
     });
 }
 
+// What is posted to it while `overtaking` has run on another thread before the post returns.
+template <class Inner>
+struct overtaking_executor {
+    Inner inner;
+    const bool* overtaking;
+
+    template <class P>
+    auto require(const P& p) const
+        -> overtaking_executor<std::decay_t<decltype(asio::require(std::declval<Inner>(), p))>>
+    {
+        return {asio::require(inner, p), overtaking};
+    }
+    template <class P>
+    auto prefer(const P& p) const
+        -> overtaking_executor<std::decay_t<decltype(asio::prefer(std::declval<Inner>(), p))>>
+    {
+        return {asio::prefer(inner, p), overtaking};
+    }
+    template <class P>
+    auto query(const P& p) const noexcept -> decltype(asio::query(std::declval<Inner>(), p))
+    {
+        return asio::query(inner, p);
+    }
+    template <class F>
+    void execute(F f) const
+    {
+        inner.execute(std::move(f));
+        if (*overtaking && !inner.running_in_this_thread())
+            std::jthread([this] { asio::query(inner, asio::execution::context).poll(); });
+    }
+    bool operator==(const overtaking_executor&) const noexcept = default;
+};
+
+struct overtaken {
+    bool overtaking = true;
+    completion done;
+    asio::io_context io;
+
+    auto executor()
+    {
+        return overtaking_executor<asio::io_context::executor_type>{io.get_executor(), &overtaking};
+    }
+    auto handler()
+    {
+        return asio::bind_executor(executor(), done.handler([] {}));
+    }
+    void expect(error_code error)
+    {
+        BOOST_TEST(!done.done());
+        overtaking = false;
+        io.restart();
+        io.run();
+        BOOST_TEST(done.done());
+        BOOST_TEST(done.error() == error);
+    }
+};
+
 BOOST_AUTO_TEST_SUITE(resilience_supervision)
+
+BOOST_AUTO_TEST_CASE(a_timeout_may_be_over_on_another_thread_before_its_initiation_ends)
+{
+    overtaken on;
+    asio::steady_timer timer(on.io, asio::steady_timer::time_point::max());
+    timer.async_wait(turnstile::timeout_after(0s, on.handler()));
+    on.expect(errc::timed_out);
+}
+
+BOOST_AUTO_TEST_CASE(so_may_an_attempt_that_could_not_be_initiated)
+{
+    overtaken on;
+    const auto throwing = [](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code)>(
+            [](auto) { throw turnstile::system_error(asio::error::no_memory); }, token);
+    };
+    turnstile::async_retry(on.executor(), turnstile::retry_policy().attempts(1), throwing,
+                           on.handler());
+    on.expect(asio::error::no_memory);
+}
 
 BOOST_AUTO_TEST_CASE(a_timeout_loses_nothing_whenever_it_is_cancelled)
 {

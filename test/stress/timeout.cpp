@@ -72,6 +72,32 @@ BOOST_AUTO_TEST_CASE(a_composed_read_on_many_threads_ends_once)
     BOOST_TEST(wrong == 0);
 }
 
+BOOST_AUTO_TEST_CASE(what_ends_while_it_is_being_initiated_completes_nevertheless)
+{
+    asio::thread_pool pool(3);
+    std::atomic<int> completed = 0;
+    const auto count = [&](error_code) { ++completed; };
+    const auto quick = [&](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code)>(
+            [&](auto handler) {
+                asio::post(pool, [h = std::move(handler)]() mutable { h(error_code()); });
+            },
+            token);
+    };
+    const auto throwing = [&](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code)>(
+            [](auto) { throw turnstile::system_error(asio::error::no_memory); }, token);
+    };
+    const auto once = turnstile::retry_policy().attempts(1);
+    for (int i = 0; i != 50 * rounds; ++i) {
+        turnstile::async_with_timeout(pool.get_executor(), 1h, quick, count);
+        turnstile::async_with_timeout(pool.get_executor(), 0s, quick, count);
+        turnstile::async_retry(pool.get_executor(), once, throwing, count);
+    }
+    pool.join();
+    BOOST_TEST(completed == 150 * rounds);
+}
+
 BOOST_AUTO_TEST_CASE(no_permit_is_lost_to_a_timeout_or_a_cancellation_from_anywhere)
 {
     asio::io_context io;

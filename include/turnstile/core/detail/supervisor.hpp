@@ -21,7 +21,9 @@
 #include <turnstile/core/detail/handler_executor.hpp>
 #include <turnstile/core/detail/operation_start.hpp>
 
+#include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
@@ -278,8 +280,11 @@ private:
         party& operator=(party&&) = delete;
         ~party()
         {
-            if (self_ && self_->word_.leave())
-                self_->last_one_left(false);
+            try {
+                if (self_)
+                    leave(false);
+            } catch (...) { // there is no memory to tell anybody
+            }
         }
 
         supervisor* operator->() const noexcept { return self_; }
@@ -291,13 +296,13 @@ private:
             supervisor& s = *self_;
             if (s.word_.raise(events))
                 s.look();
-            leave();
+            leave(true);
         }
-        void leave()
+        void leave(bool on_the_strand)
         {
             supervisor* s = std::exchange(self_, nullptr);
             if (s->word_.leave())
-                s->last_one_left(true);
+                s->last_one_left(on_the_strand);
         }
 
         // This party will not complete. The others should end soon; but if the initiating
@@ -445,6 +450,7 @@ private:
             if (p.is_last())
                 throw;
         }
+        p.leave(false);
     }
 
     // On the strand. What happens while it looks is seen by the same look.
@@ -464,17 +470,26 @@ private:
         }
     }
 
-    // Nothing is under way any more, so nobody else knows this supervisor.
+    // Nothing is under way any more, so nobody else knows this supervisor. Off the strand it
+    // may be inside the initiating function, where the handler must not be called.
     void last_one_left(bool on_the_strand)
     {
         if (relay_)
             relay_->disconnect();
-        if (on_the_strand && final_ && !word_.is_dropped()) {
-            result_type result(std::move(*final_));
-            call_handler(release_handler(), std::move(result));
-        } else {
+        if (!final_ || word_.is_dropped()) {
             [[maybe_unused]] const Handler dropped = release_handler();
+            return;
         }
+        result_type result(std::move(*final_));
+        const executor_type executor = executor_;
+        Handler handler = release_handler();
+        if (on_the_strand)
+            return call_handler(std::move(handler), std::move(result));
+        const auto allocator = asio::get_associated_allocator(handler);
+        asio::post(executor, asio::bind_allocator(allocator, [h = std::move(handler),
+                                                              r = std::move(result)]() mutable {
+                       call_handler(std::move(h), std::move(r));
+                   }));
     }
 
     // Ends the supervisor and frees its memory, which the handler may use again.
