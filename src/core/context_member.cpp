@@ -3,8 +3,15 @@
 #include <boost/intrusive/list.hpp>
 
 #include <mutex>
+#include <utility>
 
 namespace turnstile::detail {
+
+// Outlives the context for as long as there are members.
+struct context_member::registry {
+    std::mutex mutex;
+    boost::intrusive::list<context_member> members;
+};
 
 class wait_service final : public boost::asio::execution_context::service {
 public:
@@ -13,53 +20,67 @@ public:
 
     explicit wait_service(boost::asio::execution_context& context) : service(context) {}
 
-    void add(context_member& member)
-    {
-        std::scoped_lock lock(mutex_);
-        members_.push_back(member);
-    }
-
-    void remove(context_member& member) noexcept
-    {
-        std::scoped_lock lock(mutex_);
-        members_.erase(members_.iterator_to(member));
-    }
+    const std::shared_ptr<context_member::registry>& registry() const noexcept { return registry_; }
 
 private:
     // Destroying one member's handlers may destroy other members: take them one by one.
     void shutdown() override
     {
-        while (context_member* member = take_one())
+        while (context_member* member = take_one()) {
             member->shut_down();
+            member->drop_last_reference();
+        }
     }
 
     context_member* take_one() noexcept
     {
-        std::scoped_lock lock(mutex_);
-        if (members_.empty())
+        std::scoped_lock lock(registry_->mutex);
+        if (registry_->members.empty())
             return nullptr;
-        context_member& member = members_.front();
-        members_.pop_front();
-        member.service_ = nullptr;
+        context_member& member = registry_->members.front();
+        registry_->members.pop_front();
+        member.is_registered_ = false;
+        member.add_reference();
         return &member;
     }
 
-    std::mutex mutex_;
-    boost::intrusive::list<context_member> members_;
+    std::shared_ptr<context_member::registry> registry_ =
+        std::make_shared<context_member::registry>();
 };
 
 boost::asio::execution_context::id wait_service::id;
 
 context_member::context_member(boost::asio::execution_context& context)
-    : service_(&boost::asio::use_service<wait_service>(context))
+    : registry_(boost::asio::use_service<wait_service>(context).registry())
 {
-    service_->add(*this);
+    std::scoped_lock lock(registry_->mutex);
+    registry_->members.push_back(*this);
 }
 
 context_member::~context_member()
 {
-    if (service_)
-        service_->remove(*this);
+    std::scoped_lock lock(registry_->mutex);
+    leave();
+}
+
+bool context_member::leave() noexcept
+{
+    if (is_registered_)
+        registry_->members.erase(registry_->members.iterator_to(*this));
+    return std::exchange(is_registered_, false);
+}
+
+void context_member::drop_last_reference() noexcept
+{
+    {
+        std::scoped_lock lock(registry_->mutex);
+        if (!drop_reference())
+            return;
+        // The context waits for the lock, so it is still there.
+        if (leave())
+            shut_down();
+    }
+    delete this;
 }
 
 } // namespace turnstile::detail

@@ -154,9 +154,7 @@ void wait_state<Threading>::retire() noexcept
 template <class Threading>
 void wait_state<Threading>::shut_down() noexcept
 {
-    // The handlers may own the object, and so the last other reference to this block. And
-    // the block may outlive the context, but an executor must not.
-    const wait_state_ptr<Threading> keep_alive(this);
+    // The block may outlive the context, but an executor must not.
     work_guard done;
     completion_target gone;
     waiter_list doomed;

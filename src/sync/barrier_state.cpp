@@ -13,7 +13,7 @@ constexpr auto release = std::memory_order_release;
 template <class Threading>
 std::exception_ptr barrier_state<Threading>::failure() noexcept
 {
-    return this->update([&](ready_list&) { return failure_; });
+    return this->guarded([&] { return failure_; });
 }
 
 // Why nobody can arrive any more, if so.
@@ -84,8 +84,8 @@ std::exception_ptr barrier_state<Threading>::run_action() noexcept
 template <class Threading>
 verdict barrier_state<Threading>::finish_round(std::size_t& index) noexcept
 {
-    // The action may destroy the barrier.
-    const wait_state_ptr<Threading> keep_alive(action_ ? this : nullptr);
+    // The action may destroy the barrier, and so may those who are let go.
+    const wait_state_ptr<Threading> keep_alive(this);
     const auto finish = [&] {
         std::exception_ptr thrown = run_action();
         return this->update([&](ready_list& ready) {
@@ -138,6 +138,7 @@ void barrier_state<Threading>::start(barrier_waiter& w) noexcept
     w.is_last = &is_last;
     wait_state<Threading>::start(w); // it may be gone after that
     if (is_last) {
+        const wait_state_ptr<Threading> keep_alive(this, false); // since admit()
         std::size_t index = 0;
         finish_round(index);
     }
@@ -158,6 +159,7 @@ bool barrier_state<Threading>::admit(waiter& w) noexcept
     if (arrived >= parties_.load(relaxed) && !acting_) [[unlikely]] {
         close_round();
         *self.is_last = true;
+        intrusive_ptr_add_ref(this); // until start() has seen to the round
     }
     return false;
 }

@@ -1,6 +1,7 @@
 // The parts of core/ that no single primitive shows.
 #include "kit/chaos_executor.hpp"
 #include "kit/completion.hpp"
+#include "kit/failing_allocator.hpp"
 #include "kit/run.hpp"
 
 #include <turnstile/core/detail/buffer_allocator.hpp>
@@ -311,6 +312,30 @@ BOOST_AUTO_TEST_CASE(an_operation_started_while_the_context_goes_is_destroyed)
     m->async_lock([s = starts_another(m, late)](error_code, auto) {});
     io.reset();
     BOOST_TEST(late.dropped());
+}
+
+using both_mutexes = std::tuple<turnstile::mutex, turnstile::local::mutex>;
+
+// Design, rule 4, where the handler is not on the object's executor.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_elsewhere_brings_all_its_memory, Mutex, both_mutexes)
+{
+    kit::drained_context home;
+    kit::drained_context elsewhere;
+    Mutex m(home);
+    kit::allocation_plan plan;
+    std::optional<std::size_t> live;
+    BOOST_TEST(m.try_lock());
+    m.async_lock(asio::bind_allocator(
+        kit::failing_allocator<char>(plan),
+        asio::bind_executor(elsewhere, [&](error_code, auto) { live = plan.live(); })));
+    const auto while_waiting = plan.allocated;
+    m.unlock();
+    kit::run(home);
+    kit::run(elsewhere);
+    BOOST_TEST((live == 0U));
+    BOOST_TEST(while_waiting == 2U);
+    // The strand of a confined object is left by a dispatch.
+    BOOST_TEST(plan.allocated == (Mutex::threading_policy::is_confined ? 3U : 2U));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,6 +1,7 @@
 // Real threads on one object; meant for TSan as much as for the invariants.
 #include "kit/threads.hpp"
 
+#include <turnstile/resilience/rate_limiter.hpp>
 #include <turnstile/sync/auto_reset_event.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/mutex.hpp>
@@ -177,6 +178,24 @@ BOOST_AUTO_TEST_CASE(an_object_may_die_on_the_thread_its_last_handler_runs_on)
         m.reset();
         run_on_threads(io);
     }
+}
+
+// The object is gone, and its context goes while the completion is on its way elsewhere.
+BOOST_AUTO_TEST_CASE(a_context_may_die_while_a_handler_of_another_one_runs)
+{
+    asio::thread_pool pool(2);
+    std::atomic<int> completed = 0;
+    const auto handler = [&](error_code) { ++completed; };
+    for (int i = 0; i != 5 * rounds; ++i) {
+        asio::io_context io;
+        turnstile::event e(io);
+        turnstile::rate_limiter timed(io, turnstile::per_second(1, 1));
+        e.async_wait(asio::bind_executor(pool, handler));
+        timed.async_acquire(asio::bind_executor(pool, handler));
+        e.set();
+    }
+    pool.join();
+    BOOST_TEST(completed == 10 * rounds);
 }
 
 BOOST_AUTO_TEST_CASE(a_race_against_a_timer_loses_no_signal)

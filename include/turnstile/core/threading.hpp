@@ -5,6 +5,7 @@
 #include <turnstile/core/export.hpp>
 
 #include <atomic>
+#include <utility>
 
 namespace turnstile {
 namespace detail {
@@ -28,6 +29,18 @@ public:
         }
         value_ = desired;
         return true;
+    }
+    T fetch_add(T n, std::memory_order = std::memory_order_relaxed) noexcept
+    {
+        return std::exchange(value_, value_ + n);
+    }
+    T fetch_sub(T n, std::memory_order = std::memory_order_relaxed) noexcept
+    {
+        return std::exchange(value_, value_ - n);
+    }
+    T fetch_or(T bits, std::memory_order = std::memory_order_relaxed) noexcept
+    {
+        return std::exchange(value_, value_ | bits);
     }
 
 private:

@@ -1,11 +1,18 @@
 #pragma once
 
 #include <turnstile/channel/detail/recycled.hpp>
-#include <turnstile/core/detail/wait_state.hpp>
 
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+
+#include <type_traits>
 #include <utility>
 
 namespace turnstile::detail {
+
+template <class Threading>
+using reference_counter = std::conditional_t<Threading::is_confined, boost::thread_unsafe_counter,
+                                             boost::thread_safe_counter>;
 
 // What a channel knows of a value that it shares out: how many have a share.
 template <class Threading>

@@ -131,11 +131,16 @@ private:
         woken();
     }
 
-    class alarm final : public context_member, postable {
+    void shut_down() noexcept override
+    {
+        Base::shut_down();
+        this->guarded([&] { alarm_.end(); });
+    }
+
+    class alarm final : postable {
     public:
         alarm(timed_state& owner, asio::execution_context& context)
-            : context_member(context), postable(&alarm::run_tick), owner_(owner),
-              timer_(std::in_place, on_the_spot(context))
+            : postable(&alarm::run_tick), owner_(owner), timer_(std::in_place, on_the_spot(context))
         {
         }
 
@@ -173,6 +178,13 @@ private:
             phase_ = phase::idle;
             wanted_ = never;
             return timer_.has_value();
+        }
+
+        // The context goes, and with it the timer.
+        void end() noexcept
+        {
+            settle_missed();
+            timer_.reset();
         }
 
     private:
@@ -257,15 +269,6 @@ private:
                 phase_ = phase::idle;
                 const reference hold(&owner_, false);
             }
-        }
-
-        void shut_down() noexcept override
-        {
-            const reference hold(&owner_);
-            owner_.update([&](ready_list&) {
-                settle_missed();
-                timer_.reset();
-            });
         }
 
         timed_state& owner_;

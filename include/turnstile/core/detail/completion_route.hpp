@@ -2,9 +2,8 @@
 
 #include <turnstile/core/detail/completion_target.hpp>
 #include <turnstile/core/detail/executor_work.hpp>
+#include <turnstile/core/detail/handler_allocator.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
-
-#include <boost/asio/recycling_allocator.hpp>
 
 #include <memory>
 #include <optional>
@@ -14,31 +13,65 @@ namespace turnstile::detail {
 
 // Where a handler's completion is posted. Nearly always that is the object's own executor,
 // and then this is a null pointer.
-template <class HandlerExecutor, class Threading>
+template <class HandlerExecutor, class Threading, class Allocator>
 class completion_route {
 public:
+    // What must outlive the operation, until its handler has run.
+    struct hold {
+        wait_state_ptr<Threading> state; // nobody else may have one by the time it arrives
+        executor_work<HandlerExecutor> work;
+    };
+
+    bool is_home() const noexcept { return !foreign_; }
+
     // Whether the completion is posted to the object's executor, and dispatched from there.
     bool needs_hop() const noexcept { return foreign_ && !foreign_->way; }
 
-    // The handler's executor; only where there is a hop.
-    HandlerExecutor executor() const noexcept { return foreign_->work.get_executor(); }
+    // The handler's executor; only if that is not the object's own.
+    HandlerExecutor executor() const noexcept { return foreign_->held.work.get_executor(); }
+
+    // The same: what is left of the route when its memory is freed.
+    hold leave() noexcept
+    {
+        const auto gone = std::move(foreign_);
+        return std::move(gone->held);
+    }
 
     // The way to the handler's executor, or null if it is the object's own.
-    detour* choose(const HandlerExecutor& executor, wait_state<Threading>& state, waiter& w)
+    detour* choose(const HandlerExecutor& executor, wait_state<Threading>& state, waiter& w,
+                   const Allocator& allocator)
     {
         if constexpr (postable_executor<HandlerExecutor>) {
             if (state.home().is(executor)) [[likely]]
                 return nullptr;
         }
-        return choose_foreign(executor, state, w);
+        return choose_foreign(executor, state, w, allocator);
     }
 
 private:
     // What only a handler elsewhere needs stays out of everybody's way.
+    struct foreign {
+        hold held;
+        Allocator allocator;
+        std::optional<detour> way;
+    };
+    struct deleter {
+        TURNSTILE_COLD void operator()(foreign* f) const noexcept
+        {
+            destroy_with(Allocator(f->allocator), f);
+        }
+    };
+
     TURNSTILE_COLD detour* choose_foreign(const HandlerExecutor& executor,
-                                          wait_state<Threading>& state, [[maybe_unused]] waiter& w)
+                                          wait_state<Threading>& state, [[maybe_unused]] waiter& w,
+                                          const Allocator& allocator)
     {
-        foreign_ = make_foreign(executor, state);
+        foreign_.reset(make_with<foreign>(allocator, [&](void* memory) {
+            return new (memory) foreign{
+                {wait_state_ptr<Threading>(&state), executor_work<HandlerExecutor>(executor)},
+                allocator,
+                {}};
+        }));
         if constexpr (postable_executor<HandlerExecutor> && !Threading::is_confined) {
             if (!belongs_to_system_context(asio::query(executor, asio::execution::context)))
                 return &foreign_->way.emplace(completion_target(executor), w);
@@ -46,33 +79,7 @@ private:
         return nullptr;
     }
 
-    struct foreign {
-        foreign(const HandlerExecutor& executor, wait_state<Threading>& s)
-            : state(&s), work(executor)
-        {
-        }
-
-        wait_state_ptr<Threading> state; // nobody else may hold one by the time it arrives
-        std::optional<detour> way;
-        executor_work<HandlerExecutor> work;
-    };
-    using memory = asio::recycling_allocator<foreign>;
-    struct recycle {
-        TURNSTILE_COLD void operator()(foreign* f) const noexcept
-        {
-            std::destroy_at(f);
-            memory().deallocate(f, 1);
-        }
-    };
-
-    static std::unique_ptr<foreign, recycle> make_foreign(const HandlerExecutor& executor,
-                                                          wait_state<Threading>& state)
-    {
-        foreign* p = memory().allocate(1);
-        return std::unique_ptr<foreign, recycle>(new (p) foreign(executor, state));
-    }
-
-    std::unique_ptr<foreign, recycle> foreign_;
+    std::unique_ptr<foreign, deleter> foreign_;
 };
 
 } // namespace turnstile::detail

@@ -5,12 +5,18 @@
 #include <boost/asio/execution_context.hpp>
 #include <boost/intrusive/list_hook.hpp>
 
+#include <memory>
+
 namespace turnstile::detail {
 
 class wait_service;
 
-// Something that must drop its handlers before its execution context is gone. The context
-// knows its members through a service, and tells each of them when it shuts down.
+// Something shared that must drop its handlers, and whatever else needs the execution context,
+// before that is gone. The context knows its members through a service, and tells each of them
+// when it shuts down: then, or with its last reference, whichever comes first.
+//
+// Both may happen at a time, on two threads. So the last reference is given up under the lock
+// with which the context looks for members: whom it finds there, it can still refer to.
 class TURNSTILE_EXPORT context_member
     : public boost::intrusive::list_base_hook<
           boost::intrusive::link_mode<boost::intrusive::normal_link>> {
@@ -22,11 +28,20 @@ public:
 protected:
     virtual ~context_member();
 
+    // Drops a reference that may be the last one.
+    void drop_last_reference() noexcept;
+
 private:
     friend class wait_service;
-    virtual void shut_down() noexcept = 0;
+    struct registry;
 
-    wait_service* service_;
+    virtual void add_reference() noexcept = 0;
+    virtual bool drop_reference() noexcept = 0; // true for the last one
+    virtual void shut_down() noexcept = 0;
+    bool leave() noexcept;
+
+    std::shared_ptr<registry> registry_;
+    bool is_registered_ = true;
 };
 
 } // namespace turnstile::detail

@@ -4,6 +4,7 @@
 #include <boost/asio/recycling_allocator.hpp>
 
 #include <memory>
+#include <utility>
 
 namespace turnstile::detail {
 
@@ -19,18 +20,26 @@ handler_allocator_t<T, Handler> handler_allocator(const Handler& handler) noexce
         boost::asio::get_associated_allocator(handler, boost::asio::recycling_allocator<void>()));
 }
 
-// Makes a T in memory of the handler that is about to move into it.
-template <class T, class Handler, class Make>
-T* make_in_memory_of(const Handler& handler, Make&& make)
+// What make() makes of memory for a T.
+template <class T, class Allocator, class Make>
+T* make_with(const Allocator& allocator, Make&& make)
 {
-    auto allocator = handler_allocator<T>(handler);
-    T* p = std::allocator_traits<decltype(allocator)>::allocate(allocator, 1);
+    using rebound = typename std::allocator_traits<Allocator>::template rebind_alloc<T>;
+    rebound memory(allocator);
+    T* p = std::allocator_traits<rebound>::allocate(memory, 1);
     try {
         return make(static_cast<void*>(p));
     } catch (...) {
-        std::allocator_traits<decltype(allocator)>::deallocate(allocator, p, 1);
+        std::allocator_traits<rebound>::deallocate(memory, p, 1);
         throw;
     }
+}
+
+// The same, in memory of the handler that is about to move into it.
+template <class T, class Handler, class Make>
+T* make_in_memory_of(const Handler& handler, Make&& make)
+{
+    return make_with<T>(handler_allocator<T>(handler), std::forward<Make>(make));
 }
 
 // Ends a T and frees its memory. The allocator is asked from a handler that has not been

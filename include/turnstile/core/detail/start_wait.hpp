@@ -27,19 +27,19 @@
 #include <turnstile/core/detail/buffer_allocator.hpp>
 #include <turnstile/core/detail/concluding_ask.hpp>
 #include <turnstile/core/detail/coroutine_token.hpp>
+#include <turnstile/core/detail/handler_allocator.hpp>
 #include <turnstile/core/detail/outcome.hpp>
 #include <turnstile/core/detail/shortcut_budget.hpp>
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/core/detail/wait_operation.hpp>
 
-#include <boost/asio/associated_allocator.hpp>
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
 #    include <boost/asio/associated_immediate_executor.hpp>
 #endif
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/cancellation_state.hpp>
-#include <boost/asio/recycling_allocator.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <cstddef>
@@ -81,12 +81,9 @@ outcome<typename Ask::result_type> outcome_of(Ask& ask, typename Ask::waiter_typ
 // what Asio recycles on this thread. The result goes to the handler as its arguments.
 struct handler_memory {
     template <class Handler>
-    using allocator = asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>;
-
-    template <class Handler>
-    static allocator<Handler> allocator_for(const Handler& handler) noexcept
+    static auto allocator_for(const Handler& handler) noexcept
     {
-        return asio::get_associated_allocator(handler, asio::recycling_allocator<void>());
+        return handler_allocator<std::byte>(handler);
     }
 
     template <class Ask>
@@ -117,11 +114,13 @@ void complete_immediately(Ask& ask, verdict now, Handler&& handler, const Memory
         else if constexpr (!std::is_void_v<typename Ask::result_type>)
             result.value = ask.take_now();
     }
-    auto executor = asio::get_associated_immediate_executor(handler, ask.executor());
+    const auto executor = asio::get_associated_immediate_executor(handler, ask.executor());
+    const auto allocator = handler_allocator<std::byte>(handler);
     asio::dispatch(executor,
-                   [memory, h = std::forward<Handler>(handler), r = std::move(result)]() mutable {
+                   asio::bind_allocator(allocator, [memory, h = std::forward<Handler>(handler),
+                                                    r = std::move(result)]() mutable {
                        memory.complete(std::move(h), std::move(r));
-                   });
+                   }));
 }
 #endif
 
@@ -213,8 +212,6 @@ class operation_frame {
     };
     // As large as `memory` below, which needs to know the size this one is for.
     struct memory_model {
-        template <class Handler>
-        using allocator = std::allocator<std::byte>;
         void* frame;
     };
     static constexpr std::size_t size =
@@ -228,12 +225,9 @@ class operation_frame {
         explicit memory(operation_frame& frame) noexcept : frame_(&frame) {}
 
         template <class Handler>
-        using allocator = buffer_allocator<std::byte, size>;
-
-        template <class Handler>
-        allocator<Handler> allocator_for(const Handler&) const noexcept
+        auto allocator_for(const Handler&) const noexcept
         {
-            return allocator<Handler>(frame_->room_);
+            return buffer_allocator<std::byte, size>(frame_->room_);
         }
 
         nothing collect(Ask& ask, typename Ask::waiter_type& w, bool granted) const

@@ -2,11 +2,14 @@
 
 #include <turnstile/core/detail/canceller.hpp>
 #include <turnstile/core/detail/completion_route.hpp>
+#include <turnstile/core/detail/handler_allocator.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
 
 #include <boost/asio/associated_executor.hpp>
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/dispatch.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -19,9 +22,8 @@ template <class Ask, class Handler, class Memory>
 class wait_operation final : public Ask::waiter_type {
     using threading = typename Ask::threading;
     using handler_executor = asio::associated_executor_t<Handler, typename Ask::executor_type>;
-    using allocator_type = typename std::allocator_traits<
-        typename Memory::template allocator<Handler>>::template rebind_alloc<wait_operation>;
-    using traits = std::allocator_traits<allocator_type>;
+    using route =
+        completion_route<handler_executor, threading, handler_allocator_t<std::byte, Handler>>;
 
 public:
     struct deleter {
@@ -32,15 +34,12 @@ public:
     template <class H>
     static pointer make(Ask& ask, H&& handler, const Memory& memory)
     {
-        allocator_type allocator(memory.allocator_for(handler));
-        wait_operation* p = traits::allocate(allocator, 1);
-        try {
-            return pointer(new (p) wait_operation(ask, std::forward<H>(handler), memory));
-        } catch (...) {
-            traits::deallocate(allocator, p, 1);
-            throw;
-        }
+        return pointer(make_with<wait_operation>(memory.allocator_for(handler), [&](void* p) {
+            return new (p) wait_operation(ask, std::forward<H>(handler), memory);
+        }));
     }
+
+    ~wait_operation() = default; // for the memory it is in; everybody else calls destroy()
 
     void arm() { arm_cancellation(handler_, *state_, *this); }
 
@@ -59,12 +58,10 @@ private:
         : Ask::waiter_type(&wait_operation::run), ask_(std::move(ask)),
           handler_(std::forward<H>(handler)), memory_(memory), state_(&ask_.state())
     {
-        this->elsewhere =
-            route_.choose(asio::get_associated_executor(handler_, ask_.executor()), *state_, *this);
+        this->elsewhere = route_.choose(asio::get_associated_executor(handler_, ask_.executor()),
+                                        *state_, *this, handler_allocator<std::byte>(handler_));
         ask_.prepare(*this);
     }
-    ~wait_operation() = default;
-
     static void run(waiter& w, how what)
     {
         auto& self = static_cast<wait_operation&>(w);
@@ -77,15 +74,29 @@ private:
     }
 
     // Ends the operation, and calls its handler. Everything is freed before the handler runs:
-    // it may reuse the memory, or destroy the object. The route goes last, since it keeps the
-    // handler's context running.
+    // it may reuse the memory, or destroy the object.
     void complete()
     {
         auto result = memory_.collect(ask_, *this, state_->settle(*this));
-        const auto route = std::move(route_);
+        if (!route_.is_home()) [[unlikely]]
+            return call_elsewhere(std::move(result));
+        call(std::move(result));
+    }
+
+    template <class Result>
+    void call(Result&& result)
+    {
         const Memory memory = memory_;
         Handler handler = release_handler();
         memory.complete(std::move(handler), std::move(result));
+    }
+
+    // The handler's context is kept running meanwhile.
+    template <class Result>
+    TURNSTILE_COLD void call_elsewhere(Result&& result)
+    {
+        const auto hold = route_.leave();
+        call(std::move(result));
     }
 
     // From the object's executor to the handler's, where it may still be cancelled. But the
@@ -93,17 +104,22 @@ private:
     void hop()
     {
         const auto executor = route_.executor();
+        const auto allocator = handler_allocator<std::byte>(handler_);
         if constexpr (threading::is_confined) {
             auto result = memory_.collect(ask_, *this, state_->settle(*this));
-            const auto route = std::move(route_);
+            const auto hold = route_.leave();
             const Memory memory = memory_;
             Handler handler = release_handler();
             asio::dispatch(executor,
-                           [memory, h = std::move(handler), r = std::move(result)]() mutable {
+                           asio::bind_allocator(allocator, [memory, h = std::move(handler),
+                                                            r = std::move(result)]() mutable {
                                memory.complete(std::move(h), std::move(r));
-                           });
+                           }));
         } else {
-            asio::dispatch(executor, [op = pointer(this)]() mutable { op.release()->complete(); });
+            asio::dispatch(executor,
+                           asio::bind_allocator(allocator, [op = pointer(this)]() mutable {
+                               op.release()->complete();
+                           }));
         }
     }
 
@@ -116,10 +132,9 @@ private:
     // Ends the operation and frees its memory.
     Handler release_handler() noexcept
     {
-        allocator_type allocator(memory_.allocator_for(handler_));
+        const auto allocator = memory_.allocator_for(handler_);
         Handler handler(std::move(handler_));
-        this->~wait_operation();
-        traits::deallocate(allocator, this, 1);
+        destroy_with(allocator, this);
         return handler;
     }
 
@@ -127,7 +142,7 @@ private:
     Handler handler_;
     [[no_unique_address]] Memory memory_;
     wait_state<threading>* state_; // kept alive by whoever runs this, or by the route
-    completion_route<handler_executor, threading> route_;
+    route route_;
 };
 
 } // namespace turnstile::detail

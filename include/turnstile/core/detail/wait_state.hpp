@@ -11,7 +11,6 @@
 #include <boost/asio/query.hpp>
 #include <boost/assert.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
-#include <boost/smart_ptr/intrusive_ref_counter.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -22,10 +21,6 @@
 
 namespace turnstile::detail {
 
-template <class Threading>
-using reference_counter = std::conditional_t<Threading::is_confined, boost::thread_unsafe_counter,
-                                             boost::thread_safe_counter>;
-
 // The one mechanism: a FIFO of waiting operations, with queueing, granting, cancelling,
 // closing and delivering. A primitive derives from it, adds its few words of state, and says
 // who may go (the hooks below, all called under the lock).
@@ -34,9 +29,7 @@ using reference_counter = std::conditional_t<Threading::is_confined, boost::thre
 // on its way to another executor, and an armed cancellation. So a completion in flight, or a
 // signal emitted late, always finds it.
 template <class Threading>
-class TURNSTILE_EXPORT wait_state
-    : public context_member,
-      public boost::intrusive_ref_counter<wait_state<Threading>, reference_counter<Threading>> {
+class TURNSTILE_EXPORT wait_state : public context_member {
 public:
     using mutex_type = typename Threading::mutex_type;
     static constexpr bool is_confined = Threading::is_confined;
@@ -80,6 +73,18 @@ public:
 
     // The object is being destroyed: every waiter completes with operation_aborted.
     void retire() noexcept;
+
+    friend void intrusive_ptr_add_ref(wait_state* s) noexcept { s->wait_state::add_reference(); }
+    friend void intrusive_ptr_release(wait_state* s) noexcept
+    {
+        std::size_t n = s->references_.load(std::memory_order_relaxed);
+        while (n > 1) {
+            if (s->references_.compare_exchange_weak(n, n - 1, std::memory_order_acq_rel,
+                                                     std::memory_order_relaxed))
+                return;
+        }
+        s->drop_last_reference();
+    }
 
 protected:
     // Either decides w's fate and returns true, or links w into a queue: `queue_`, or one of
@@ -157,12 +162,19 @@ protected:
     bool has_waiters() const noexcept { return waiting_ != 0; }
     std::size_t waiters() const noexcept { return waiting_; }
 
+    // Drops all waiters, and what needs the context.
+    void shut_down() noexcept override;
+
     waiter_list queue_;
     // Whether a newcomer may let others go: then it is admitted by admit_among().
     bool newcomers_serve_ = false;
 
 private:
-    void shut_down() noexcept override;
+    void add_reference() noexcept final { references_.fetch_add(1, std::memory_order_relaxed); }
+    bool drop_reference() noexcept final
+    {
+        return references_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    }
     void unlink_locked(waiter& w) noexcept;
     friend class delivery<Threading>;
 
@@ -213,6 +225,7 @@ private:
     // Held while anybody is queued, so that the context's run() does not return.
     work_guard home_work_;
     delivery<Threading> delivery_;
+    typename Threading::template cell<std::size_t> references_{0};
     typename Threading::template cell<bool> alive_{true};
     bool shut_down_ = false;
     std::atomic<std::thread::id> last_inside_{};
