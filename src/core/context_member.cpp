@@ -3,7 +3,6 @@
 #include <boost/intrusive/list.hpp>
 
 #include <mutex>
-#include <utility>
 
 namespace turnstile::detail {
 
@@ -57,17 +56,19 @@ context_member::context_member(boost::asio::execution_context& context)
     registry_->members.push_back(*this);
 }
 
+// Only one that was never referred to, since a constructor has thrown, has still to leave.
 context_member::~context_member()
 {
-    std::scoped_lock lock(registry_->mutex);
-    leave();
+    if (is_registered_) {
+        std::scoped_lock lock(registry_->mutex);
+        leave();
+    }
 }
 
-bool context_member::leave() noexcept
+void context_member::leave() noexcept
 {
-    if (is_registered_)
-        registry_->members.erase(registry_->members.iterator_to(*this));
-    return std::exchange(is_registered_, false);
+    registry_->members.erase(registry_->members.iterator_to(*this));
+    is_registered_ = false;
 }
 
 void context_member::drop_last_reference() noexcept
@@ -76,9 +77,10 @@ void context_member::drop_last_reference() noexcept
         std::scoped_lock lock(registry_->mutex);
         if (!drop_reference())
             return;
-        // The context waits for the lock, so it is still there.
-        if (leave())
-            shut_down();
+        if (is_registered_) {
+            leave();
+            forget_context(); // which waits for the lock, so it is still there
+        }
     }
     delete this;
 }

@@ -136,6 +136,11 @@ private:
         Base::shut_down();
         this->guarded([&] { alarm_.end(); });
     }
+    void forget_context() noexcept override
+    {
+        Base::forget_context();
+        alarm_.end();
+    }
 
     class alarm final : postable {
     public:

@@ -38,7 +38,9 @@ private:
     virtual void add_reference() noexcept = 0;
     virtual bool drop_reference() noexcept = 0; // true for the last one
     virtual void shut_down() noexcept = 0;
-    bool leave() noexcept;
+    // What is to be done of that if nobody waits any more.
+    virtual void forget_context() noexcept = 0;
+    void leave() noexcept;
 
     std::shared_ptr<registry> registry_;
     bool is_registered_ = true;

@@ -164,6 +164,7 @@ protected:
 
     // Drops all waiters, and what needs the context.
     void shut_down() noexcept override;
+    void forget_context() noexcept override { home_ = completion_target(); }
 
     waiter_list queue_;
     // Whether a newcomer may let others go: then it is admitted by admit_among().
