@@ -38,7 +38,7 @@ void condition_waiter<Threading>::run(waiter& self, how what)
         const bool locked = w.mutex_->settle(*w.relock_);
         w.relock_.reset();
         if (!locked) {
-            w.condition_->refuse(w);
+            w.condition_->refuse(w, verdict::aborted());
         } else {
             w.adopt_lock();
             if (w.has_predicate_ && !w.is_satisfied())
@@ -72,7 +72,7 @@ bool condition_waiter<Threading>::is_satisfied() noexcept
         return true;
     const answer said = user_->test();
     if (said == answer::failed)
-        condition_->refuse(*this, errc::predicate_failed);
+        condition_->refuse(*this, verdict::refused(errc::predicate_failed));
     if (said != answer::no)
         return true;
 
@@ -140,28 +140,17 @@ void condition_state<Threading>::notify_all_awaited() noexcept
 template <class Threading>
 bool condition_state<Threading>::is_due(waiter_type& w) noexcept
 {
-    return this->update([&](ready_list&) { return w.granted(); });
+    return this->guarded([&] { return w.granted(); });
 }
 
 template <class Threading>
-void condition_state<Threading>::refuse(waiter_type& w, errc code) noexcept
+void condition_state<Threading>::refuse(waiter_type& w, verdict why) noexcept
 {
     this->update([&](ready_list& ready) {
         if (!w.granted())
             return;
         take_back(w, ready);
-        w.fail(code);
-    });
-}
-
-template <class Threading>
-void condition_state<Threading>::refuse(waiter_type& w) noexcept
-{
-    this->update([&](ready_list& ready) {
-        if (!w.granted())
-            return;
-        take_back(w, ready);
-        w.abort();
+        w.decide(why);
     });
 }
 

@@ -38,10 +38,6 @@ public:
     {
         return std::exchange(value_, value_ - n);
     }
-    T fetch_or(T bits, std::memory_order = std::memory_order_relaxed) noexcept
-    {
-        return std::exchange(value_, value_ | bits);
-    }
 
 private:
     T value_{};

@@ -80,7 +80,8 @@ public:
     /// (or the barrier breaks, if it was made so). From then on the arrival stands, since
     /// others have gone because of it: a party that is cancelled before its handler runs
     /// completes with `operation_aborted`, but that is all; neither is the barrier broken. An
-    /// operation that cannot be started (no memory) has not arrived.
+    /// operation that cannot be started (no memory) has not arrived, unless it was to complete
+    /// through an immediate executor that needs memory itself.
     /// Fairness: FIFO. Thread safety: as the policy says.
     template <class Token = default_token_t<Executor>>
     auto async_arrive_and_wait(Token&& token = Token())

@@ -87,7 +87,8 @@ public:
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: cancelling ends the waiting, and that has consumed nothing. The arrival
     /// stands: it was made when the operation started, and others may have gone since. An
-    /// operation that cannot be started (no memory) has not arrived.
+    /// operation that cannot be started (no memory) has not arrived, unless it was to complete
+    /// through an immediate executor that needs memory itself.
     /// Fairness: FIFO. Thread safety: as the policy says.
     template <class Token = default_token_t<Executor>>
     auto async_arrive_and_wait(std::uint64_t n, Token&& token = Token())

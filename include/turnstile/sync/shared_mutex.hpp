@@ -110,8 +110,8 @@ public:
     ///
     /// Completes when: all other readers have gone.
     /// Signature: `void(error_code, std::unique_lock<basic_shared_mutex>)`.
-    /// Errors: `errc::upgrade_conflict` if another upgrade (of a shared lock) waits already:
-    /// let go, so that it can proceed. `errc::not_locked` if `lock` holds no lock of this
+    /// Errors: `errc::upgrade_conflict` if another upgrade waits already: let go, so that it
+    /// can proceed. `errc::not_locked` if `lock` holds no lock of this
     /// mutex, or is unlocked meanwhile. `operation_aborted` if cancelled, or the mutex was
     /// destroyed.
     /// Executor: the handler's associated executor, by default the mutex's own.

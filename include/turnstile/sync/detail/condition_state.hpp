@@ -129,8 +129,7 @@ public:
     // Whether w, on its way, is still to have what it was notified of.
     bool is_due(waiter_type& w) noexcept;
     // w does not use its notification: it ends with the error, or if it can, waits again.
-    void refuse(waiter_type& w, errc code) noexcept;
-    void refuse(waiter_type& w) noexcept;
+    void refuse(waiter_type& w, verdict why) noexcept;
     bool wait_again(waiter_type& w) noexcept;
     // w is about to complete, or to be destroyed.
     void leave(waiter_type& w) noexcept;
