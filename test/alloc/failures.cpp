@@ -127,10 +127,12 @@ CONTRACT(a_coroutine_gets_it_or_an_exception)
                 },
                 asio::detached);
             kit::poll_leaves_work(io);
+            const bool did_not_wait = failed;
             s->grant();
             kit::run(io);
             BOOST_TEST(succeeded != failed);
-            if (kind.keeps_grants && !kind.is_broadcast)
+            // What is given to a coroutine that then has no memory to keep it is not looked for.
+            if (kind.keeps_grants && !kind.is_broadcast && (succeeded || did_not_wait))
                 BOOST_TEST(s->available() == (succeeded ? 0U : 1U));
             return met;
         });
