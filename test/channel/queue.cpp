@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(an_item_on_its_way_to_a_cancelled_pop_goes_back_to_its_plac
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_item_on_its_way_to_a_cancelled_pop_goes_to_the_next)
+BOOST_AUTO_TEST_CASE(after_a_cancelled_pop_the_others_still_get_their_items_in_order)
 {
     kit::drained_context io;
     turnstile::queue<int> q(io, 2);
@@ -109,8 +109,42 @@ BOOST_AUTO_TEST_CASE(an_item_on_its_way_to_a_cancelled_pop_goes_to_the_next)
     pops[0].cancel();
     kit::run(io);
     BOOST_TEST(pops[0].aborted());
-    BOOST_TEST((pops[1].values == numbers{2}));
-    BOOST_TEST((pops[2].values == numbers{1}));
+    BOOST_TEST((pops[1].values == numbers{1}));
+    BOOST_TEST((pops[2].values == numbers{2}));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_popped_between_comes_before_what_is_on_its_way)
+{
+    kit::drained_context io;
+    turnstile::queue<int> q(io, 2);
+    operation pop;
+    q.async_pop(pop.popped());
+    fill(q, {1, 2, 3});
+    BOOST_TEST(q.size() == 2U, "one of three is promised");
+    BOOST_TEST((q.try_pop_n(2) == numbers{1, 2}));
+    BOOST_TEST(!q.try_pop());
+    kit::run(io);
+    BOOST_TEST((pop.values == numbers{3}));
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_push_leaves_what_others_are_promised)
+{
+    for (const bool another : {true, false}) {
+        kit::drained_context io;
+        turnstile::queue<int> q(io);
+        operation pop;
+        operation push;
+        q.async_pop(pop.popped());
+        q.async_push(1, push.ended()); // is promised to the pop
+        if (another)
+            fill(q, {2});
+        push.cancel();
+        kit::run(io);
+        BOOST_TEST(push.aborted() == another);
+        BOOST_TEST(push.succeeded() == !another);
+        BOOST_TEST((pop.values == numbers{another ? 2 : 1}));
+        BOOST_TEST(q.unfinished() == 1U);
+    }
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_push_leaves_nothing_behind, Threading, kit::policies)

@@ -105,7 +105,8 @@ public:
 
     /// Gives an item another priority. Among its new equals it has the place that it would have
     /// had with that priority from the start. False, and no change, if the item has left the
-    /// queue, or is on its way to whoever popped it. Thread safety: as the policy says.
+    /// queue: as the handler of the pop that takes it is about to run. Thread safety: as the
+    /// policy says.
     [[nodiscard]] bool change_priority(const item_handle& item, Priority priority) noexcept
     {
         return item && this->state().change(item.ticket_, priority);

@@ -76,8 +76,6 @@ public:
     {
     }
 
-    ~basic_watch() { this->state().abandon(); }
-
     /// Waits until the version is another than `seen`.
     ///
     /// Completes when: there is a version the caller has not seen, now or later. With 0 that

@@ -30,6 +30,8 @@ struct holding_waiter : item_waiter {
             return;
         if (item && state->part_from(*this))
             items.push_back(*item);
+        if (promised != 0) // to one that the end of the queue has aborted on its way
+            state->give_back_batch(promised, items);
         state->free(items);
     }
     State* state = nullptr;
@@ -76,7 +78,8 @@ struct batch_supplies {
     std::vector<T> room;
 };
 
-// What the waits of a queue have in common.
+// What the waits of a queue have in common. What is granted may be delivered while the queue is
+// being destroyed on another thread: so there only the waiter's pointer to the state is used.
 template <class Queue, class Result, class Waiter>
 struct item_ask {
     using executor_type = typename Queue::executor_type;
@@ -151,8 +154,8 @@ struct pop_ask : item_ask<Queue, popped_t<typename Queue::value_type>,
     travelling take_now() noexcept { return std::move(*item); }
     travelling take(waiter_type& w) noexcept
     {
-        this->state().deliver(w);
-        this->state().unpack(w.items, [&](stored&& v) { item.emplace(std::move(v)); });
+        w.state->deliver(w);
+        w.state->unpack(w.items, [&](stored&& v) { item.emplace(std::move(v)); });
         return take_now();
     }
 };
@@ -172,7 +175,10 @@ struct batch_ask : item_ask<Queue, std::vector<typename Queue::value_type>,
     batch items{};
     supplies_type* supplied = nullptr;
 
-    verdict try_now() { return this->queue->take_batch(most, items); }
+    verdict try_now()
+    {
+        return this->queue->take_batch(most, items, [](stored&& v) { return std::move(v); });
+    }
     void give_back() const noexcept {}
     supplies_type supplies() { return supplies_type(make_room(), supplied); }
     void prepare(waiter_type& w)
@@ -181,32 +187,45 @@ struct batch_ask : item_ask<Queue, std::vector<typename Queue::value_type>,
         w.most = std::min(most, w.room.capacity());
         w.state = &this->state();
     }
-    // Whatever it may be granted, there must be room for.
+    // Whatever it may be given, there must be room for.
     batch make_room() const
     {
         constexpr std::size_t usual = 64;
+        const std::size_t capacity = this->state().capacity();
+        const std::size_t expected = capacity == Queue::unbounded ? this->state().size() : capacity;
         batch room;
-        room.reserve(std::min(most, std::max(usual, this->state().size())));
+        room.reserve(std::min(most, std::max(usual, expected)));
         return room;
     }
     batch take_now() noexcept { return std::move(items); }
     batch take(waiter_type& w) noexcept
     {
-        this->state().deliver(w);
-        this->state().unpack(w.items, [&](stored&& v) { w.room.push_back(std::move(v)); });
+        w.state->deliver(w);
+        w.state->unpack(w.items, [&](stored&& v) { w.room.push_back(std::move(v)); });
         return std::move(w.room);
     }
 };
 
+template <class State>
+struct place_waiter : item_waiter {
+    using item_waiter::item_waiter;
+    State* state = nullptr;
+};
+
 template <class Queue>
-struct reserve_ask : item_ask<Queue, reservation<Queue>, item_waiter> {
+struct reserve_ask : item_ask<Queue, reservation<Queue>, place_waiter<typename Queue::state_type>> {
     static constexpr bool refundable = true;
+    using waiter_type = place_waiter<typename Queue::state_type>;
 
     verdict try_now() const noexcept { return this->state().try_reserve(); }
     void give_back() const noexcept { this->state().cancel_reservation(); }
-    void prepare(item_waiter& w) const noexcept { w.what = role::reserve; }
-    reservation<Queue> take_now() const noexcept { return this->queue->adopt_place(); }
-    reservation<Queue> take(item_waiter&) const noexcept { return take_now(); }
+    void prepare(waiter_type& w) const noexcept
+    {
+        w.what = role::reserve;
+        w.state = &this->state();
+    }
+    reservation<Queue> take_now() const noexcept { return Queue::place_in(this->state()); }
+    reservation<Queue> take(waiter_type& w) const noexcept { return Queue::place_in(*w.state); }
 };
 
 template <class Queue>
@@ -260,11 +279,13 @@ public:
     /// Takes up to `most` items at once, as many as are there, but at least one.
     ///
     /// Completes when: an item is there and everyone who came before has had theirs. Where it
-    /// has to wait, it takes what has come until its handler runs.
+    /// has to wait, it takes what has come until its handler runs; then, of a queue without a
+    /// limit, no more than 64 items, or as many as were there when it was started.
     /// Signature: `void(error_code, std::vector<T>)`.
     /// Errors: as `async_pop`, and `errc::invalid_argument` if `most` is 0.
     /// Executor, cancellation, fairness, thread safety: as `async_pop`.
-    /// Cancel safety: as `async_pop`, for all of the items.
+    /// Cancel safety: as `async_pop`, for all of the items. If a move of T throws as they are
+    /// handed over, all of them are lost.
     template <class Token = default_token_t<Executor>>
     auto async_pop_n(std::size_t most, Token&& token = Token())
     {
@@ -281,21 +302,27 @@ public:
     }
 
     /// Takes up to `most` items, none if there are none; never waits. If there is no memory for
-    /// the result, throws and takes nothing. Thread safety: as the policy says.
+    /// the result, throws and takes nothing; if a move of T throws, all of them are lost. Thread
+    /// safety: as the policy says.
     [[nodiscard]] std::vector<T> try_pop_n(std::size_t most)
     {
-        std::vector<typename state_type::stored> items;
-        if (most != 0)
-            take_batch(most, items);
-        return parcel<std::vector<T>>::open(std::move(items));
+        std::vector<T> items;
+        take_batch(most, items, [](auto&& stored) -> T&& {
+            if constexpr (moves_safely<T>)
+                return std::move(stored);
+            else
+                return std::move(*stored);
+        });
+        return items;
     }
 
     // -------------------------------------------------------------------- reserve ----
 
     /// Waits for a free place, and keeps it for a value that comes later.
     ///
-    /// Completes when: there is room and everyone who came before has had theirs. In a queue
-    /// of capacity 0 there is room for as many as wait to pop.
+    /// Completes when: there is room and everyone who came before has had theirs. Nothing is
+    /// dropped for it: it waits even where a push would not. In a queue of capacity 0 there is
+    /// room for as many as wait to pop.
     /// Signature: `void(error_code, reservation_type)`.
     /// Errors: `errc::closed` if the queue is closed; `errc::rejected` if there is no room and
     /// the policy is `overflow::reject`; `operation_aborted` if cancelled, or the queue was
@@ -314,7 +341,8 @@ public:
     /// safety: as the policy says.
     [[nodiscard]] reservation_type try_reserve() noexcept
     {
-        return this->state().try_reserve().is_granted() ? adopt_place() : reservation_type();
+        return this->state().try_reserve().is_granted() ? place_in(this->state())
+                                                        : reservation_type();
     }
 
     // ----------------------------------------------------------------------- join ----
@@ -357,8 +385,9 @@ public:
     /// with `errc::closed`. With `closing::drain` the items that are there can still be popped,
     /// and pops complete with `errc::closed` when there are none left, nor can any come from a
     /// reservation, nor back from a cancelled pop. With `closing::discard` the items are
-    /// destroyed, inside this call, and count as done; those that have been popped, or are on
-    /// their way to a handler, stay unfinished. Closing twice does nothing, but a discarding
+    /// destroyed, inside this call, and count as done, and pops that wait complete with
+    /// `errc::closed`; those items that have been popped, or are on their way to a handler, stay
+    /// unfinished. Closing twice does nothing, but a discarding
     /// close may follow. No handler runs inside this call. Thread safety: as the policy says.
     void close(closing how = closing::drain) noexcept
     {
@@ -384,7 +413,7 @@ protected:
     explicit item_queue(const Executor& executor, Args... args) : base(executor, args...)
     {
     }
-    ~item_queue() { this->state().discard(); }
+    ~item_queue() { this->state().end(); }
 
     template <class Token>
     auto push(T&& value, label_type&& label, Token&& token)
@@ -401,10 +430,9 @@ protected:
             return this->state().push_now(label, value, ticket).is_granted();
         if (!this->state().claim())
             return false;
-        reservation_type place(*this);
-        error_code ignored; // as if it had been discarded after it had come
-        ticket = place.fill(std::move(value), std::move(label), ignored);
-        return true;
+        error_code ec;
+        ticket = place_in(this->state()).fill(std::move(value), std::move(label), ec);
+        return !ec;
     }
 
 private:
@@ -415,21 +443,7 @@ private:
     friend reserve_ask<item_queue>;
     friend reservation_type;
 
-    reservation_type adopt_place() noexcept { return reservation_type(*this); }
-    void give_back_place() noexcept { this->state().cancel_reservation(); }
-    item_ticket fill_place(T&& value, label_type&& label, error_code& ec)
-    {
-        item_ticket ticket;
-        bool filled = false;
-        if constexpr (moves_safely<T>) {
-            filled = this->state().fill_now(label, value, ticket);
-        } else if (this->state().can_fill()) {
-            auto packed = state_type::pack(std::move(value));
-            filled = this->state().fill_now(label, packed, ticket);
-        }
-        ec = filled ? error_code() : make_error_code(errc::closed);
-        return ticket;
-    }
+    static reservation_type place_in(state_type& state) noexcept { return reservation_type(state); }
 
     static receipt_type receipt_for(const item_ticket& ticket) noexcept
     {
@@ -437,24 +451,25 @@ private:
             return receipt_type(ticket);
     }
 
-    verdict take_batch(std::size_t most, std::vector<typename state_type::stored>& out)
+    template <class Value, class Open>
+    verdict take_batch(std::size_t most, std::vector<Value>& out, Open open)
     {
         if (most == 0)
             return verdict::refused(errc::invalid_argument);
         item_list items;
-        const verdict now = this->state().take_batch(most, items);
+        std::size_t n = 0;
+        const verdict now = this->state().promise_batch(most, n);
         if (!now.is_granted())
             return now;
-        const std::size_t n = items.size();
         try {
             out.reserve(n);
         } catch (...) {
-            this->state().give_back_batch(items);
+            this->state().give_back_batch(n, items);
             this->state().free(items);
             throw;
         }
-        this->state().keep_batch(n);
-        this->state().unpack(items, [&](auto&& v) { out.push_back(std::move(v)); });
+        this->state().take_batch(n, items);
+        this->state().unpack(items, [&](auto&& v) { out.push_back(open(std::move(v))); });
         return now;
     }
 };

@@ -40,12 +40,14 @@ public:
 
     latest load() noexcept;
 
-    // Whether it is worth waiting for a version other than `seen`.
+    // Whether it is worth waiting for a version other than `seen`. Without the lock the end is
+    // looked for first: what is the latest version then stays so.
     verdict changed_since(std::uint64_t seen) const noexcept
     {
+        const bool closed = is_closed();
         if (version() != seen)
             return verdict::granted();
-        return is_closed() ? verdict::refused(errc::closed) : verdict::wait();
+        return closed ? verdict::refused(errc::closed) : verdict::wait();
     }
 
     // Puts n in place of the value, which it takes; the new version, or 0 if it is closed.
@@ -54,8 +56,6 @@ public:
     std::uint64_t store_if(std::uint64_t expected, node& n) noexcept;
 
     void close() noexcept;
-    // The object is being destroyed: nobody may start to wait any more.
-    void abandon() noexcept;
 
 private:
     std::uint64_t store_locked(node& n, ready_list& ready) noexcept;
@@ -67,7 +67,6 @@ private:
     node value_;
     typename Threading::template cell<std::uint64_t> version_{first}; // written under the lock
     typename Threading::template cell<bool> closed_{false};           // likewise
-    bool abandoned_ = false;
 };
 
 extern template class watch_state<thread_safe>;
