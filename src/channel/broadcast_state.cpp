@@ -155,7 +155,8 @@ bool broadcast_state<Threading>::take_reserved(broadcast_seat& seat, received& o
         out.missed = oldest - seat.next;
         out.value = ring_[oldest % size];
         seat.next = oldest + 1;
-        end_if_drained(seat, ready);
+        if (is_closed()) [[unlikely]]
+            end_if_drained(seat, ready);
         return true;
     });
     if (last)

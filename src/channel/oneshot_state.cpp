@@ -103,6 +103,12 @@ error_code oneshot_state<Threading>::conclude_receive(ready_list& ready) noexcep
 }
 
 template <class Threading>
+error_code oneshot_state<Threading>::can_send() noexcept
+{
+    return this->guarded([&] { return sending().error(); });
+}
+
+template <class Threading>
 error_code oneshot_state<Threading>::send_error(const error_code& error) noexcept
 {
     if (!error)

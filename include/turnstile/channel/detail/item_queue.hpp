@@ -266,9 +266,9 @@ public:
     /// if cancelled, or the queue was destroyed.
     /// Executor: the handler's associated executor, by default the queue's own.
     /// Cancellation: terminal, partial and total.
-    /// Cancel safety: cancelled before the handler runs, it takes nothing; an item that had been
-    /// granted already goes to the next waiter, or back to where it was, even if others have
-    /// filled the queue meanwhile.
+    /// Cancel safety: cancelled before the handler runs, it takes nothing. Which item it gets is
+    /// seen when it is delivered: the one that is next then. Until then the item stays where it
+    /// is, even if others fill the queue meanwhile.
     /// Fairness: FIFO. Thread safety: as the policy says.
     template <class Token = default_token_t<Executor>>
     auto async_pop(Token&& token = Token())
