@@ -7,6 +7,8 @@
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
+
 namespace {
 
 using namespace channels;
@@ -288,6 +290,51 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_takes_what_is_there, Threading, kit::polic
     BOOST_TEST(cancelled.aborted());
     BOOST_TEST(none.failed_with(errc::invalid_argument));
     BOOST_TEST((drain(q) == numbers{9, 10, 11}));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_that_waited_takes_all_that_has_come, Threading, kit::policies)
+{
+    kit::drained_context io;
+    queue_of<Threading> bounded(io, 1000);
+    queue_of<Threading> unbounded(io);
+    queue_of<Threading> rendezvous(io, 0);
+    operation all;
+    operation some;
+    operation handed_over;
+    bounded.async_pop_n(1000, all.popped_some());
+    unbounded.async_pop_n(1000, some.popped_some());
+    rendezvous.async_pop_n(5, handed_over.popped_some());
+    std::vector<operation> pushes(3);
+    for (auto& op : pushes)
+        rendezvous.async_push(1, op.ended());
+    for (int i = 0; i != 1000; ++i) {
+        BOOST_TEST_REQUIRE(bounded.try_push(i));
+        BOOST_TEST_REQUIRE(unbounded.try_push(i));
+    }
+    kit::run(io);
+    BOOST_TEST(all.values.size() == 1000U);
+    BOOST_TEST(std::is_sorted(all.values.begin(), all.values.end()));
+    BOOST_TEST(some.values.size() == 64U);
+    BOOST_TEST(handed_over.values.size() == 3U);
+    for (const auto& op : pushes)
+        BOOST_TEST(op.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_batch_leaves_all_of_its_items)
+{
+    kit::drained_context io;
+    turnstile::queue<int> q(io);
+    operation batch;
+    operation next;
+    fill(q, {1, 2, 3, 4});
+    q.async_pop_n(3, batch.popped_some());
+    q.async_pop_n(3, next.popped_some());
+    batch.cancel();
+    kit::run(io);
+    BOOST_TEST(batch.aborted());
+    BOOST_TEST((next.values == numbers{1, 2, 3}));
+    BOOST_TEST((drain(q) == numbers{4}));
+    BOOST_TEST(q.unfinished() == 4U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

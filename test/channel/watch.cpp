@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -298,6 +299,40 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_may_end_the_watch, P, kit::policies)
         callback.handler([](auto) {}));
     kit::run(io);
     BOOST_TEST(callback.aborted());
+
+    w.emplace(io.get_executor(), 1);
+    error_code end;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            const auto ends = [&](int) {
+                w.reset();
+                return false;
+            };
+            std::tie(end, std::ignore) =
+                co_await w->async_wait_for(ends, asio::as_tuple(asio::use_awaitable));
+        },
+        asio::detached);
+    kit::run(io);
+    BOOST_TEST((end == asio::error::operation_aborted));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_may_cancel_its_wait, P, kit::policies)
+{
+    for (const bool satisfied : {true, false}) {
+        kit::drained_context io;
+        watch_of<P> w(io, 1);
+        completion callback;
+        asio::cancellation_signal signal;
+        w.async_wait_for(
+            [&](int) {
+                signal.emit(asio::cancellation_type::partial);
+                return satisfied;
+            },
+            asio::bind_cancellation_slot(signal.slot(), callback.handler([](auto) {})));
+        kit::run(io);
+        BOOST_TEST(callback.aborted());
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
