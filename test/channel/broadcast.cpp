@@ -459,7 +459,7 @@ void cancel_at_any_step(std::uint64_t seed)
 BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_at_any_step_loses_doubles_and_reorders_nothing, P,
                               kit::policies)
 {
-    kit::for_each_seed(100, [](std::uint64_t seed) { cancel_at_any_step<P>(seed); });
+    kit::for_each_seed(200, [](std::uint64_t seed) { cancel_at_any_step<P>(seed); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

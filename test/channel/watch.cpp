@@ -69,6 +69,29 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_change_wakes_all_who_have_not_seen_it, P, kit::p
     BOOST_TEST(knows_all.succeeded());
 }
 
+// A watch that gets its last value and is closed between the two looks of a reader.
+struct racing_writer {
+    int looks = 0;
+    bool has_written() { return looks++ != 0; }
+};
+struct racing_version {
+    racing_writer& writer;
+    std::uint64_t load(std::memory_order) const { return writer.has_written() ? 2 : 1; }
+};
+struct racing_end {
+    racing_writer& writer;
+    bool load(std::memory_order) const { return writer.has_written(); }
+};
+
+BOOST_AUTO_TEST_CASE(a_look_during_the_last_change_and_close_does_not_miss_the_value)
+{
+    racing_writer writer;
+    const auto now =
+        turnstile::detail::watch_outlook(racing_version{writer}, racing_end{writer}, 1);
+    BOOST_TEST(writer.looks == 2);
+    BOOST_TEST(now.is_granted());
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(the_last_value_before_close_is_not_missed, P, kit::policies)
 {
     kit::drained_context io;
