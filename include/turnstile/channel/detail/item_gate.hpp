@@ -27,21 +27,24 @@ public:
     static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
 
     // All of these take the lock.
-    std::size_t size() noexcept;
-    std::size_t unfinished() noexcept;
-    std::uint64_t dropped() noexcept;
-    bool is_closed() noexcept;
+    std::size_t size() noexcept { return read(size_); }
+    std::size_t unfinished() noexcept { return read(unfinished_); }
+    std::uint64_t dropped() noexcept { return read(dropped_); }
+    bool is_closed() noexcept { return read(closed_); }
     std::size_t capacity() const noexcept { return capacity_; }
 
-    verdict try_reserve() noexcept;
+    verdict try_reserve() noexcept
+    {
+        return this->guarded([&] { return reserve_locked(); });
+    }
     // A reservation for a push that is certain to follow: under some policies there always is room.
     bool claim() noexcept;
     void cancel_reservation() noexcept;
     // Whether a reservation may be used: not after a discarding close.
-    bool can_fill() noexcept;
+    bool can_fill() noexcept { return !read(discarded_); }
 
     bool task_done() noexcept;
-    verdict try_join() noexcept;
+    verdict try_join() noexcept { return unfinished() == 0 ? verdict::granted() : verdict::wait(); }
 
     // `discarded` gets what is to be destroyed.
     void close(closing how, item_list& discarded) noexcept;
@@ -139,6 +142,12 @@ protected:
     std::size_t size_ = 0; // of the store, without what is promised
 
 private:
+    template <class T>
+    T read(const T& value) noexcept
+    {
+        return this->guarded([&] { return value; });
+    }
+
     bool admit(waiter& w) noexcept override;
     bool admit_among(waiter& w, ready_list& ready) noexcept override;
     void remove(waiter& w) noexcept override;

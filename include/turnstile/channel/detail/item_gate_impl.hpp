@@ -93,6 +93,7 @@ bool item_gate<Threading, Store>::admit_push(item_waiter& w, ready_list& ready) 
 template <class Threading, class Store>
 verdict item_gate<Threading, Store>::reserve_locked() noexcept
 {
+    quiet_limit_ = 0;
     if (may_enter()) {
         ++reserved_;
         return verdict::granted();
@@ -326,39 +327,6 @@ void item_gate<Threading, Store>::fill(item_node& n, ready_list& ready, item_lis
 // ------------------------------------------------------------- called without the lock ----
 
 template <class Threading, class Store>
-std::size_t item_gate<Threading, Store>::size() noexcept
-{
-    return this->guarded([&] { return size_; });
-}
-
-template <class Threading, class Store>
-std::size_t item_gate<Threading, Store>::unfinished() noexcept
-{
-    return this->guarded([&] { return unfinished_; });
-}
-
-template <class Threading, class Store>
-std::uint64_t item_gate<Threading, Store>::dropped() noexcept
-{
-    return this->guarded([&] { return dropped_; });
-}
-
-template <class Threading, class Store>
-bool item_gate<Threading, Store>::is_closed() noexcept
-{
-    return this->guarded([&] { return closed_; });
-}
-
-template <class Threading, class Store>
-verdict item_gate<Threading, Store>::try_reserve() noexcept
-{
-    return this->guarded([&] {
-        quiet_limit_ = 0;
-        return reserve_locked();
-    });
-}
-
-template <class Threading, class Store>
 bool item_gate<Threading, Store>::claim() noexcept
 {
     return this->guarded([&] {
@@ -380,12 +348,6 @@ void item_gate<Threading, Store>::cancel_reservation() noexcept
 }
 
 template <class Threading, class Store>
-bool item_gate<Threading, Store>::can_fill() noexcept
-{
-    return this->guarded([&] { return !discarded_; });
-}
-
-template <class Threading, class Store>
 bool item_gate<Threading, Store>::task_done() noexcept
 {
     return this->update([&](ready_list& ready) {
@@ -396,12 +358,6 @@ bool item_gate<Threading, Store>::task_done() noexcept
             finish(ready);
         return true;
     });
-}
-
-template <class Threading, class Store>
-verdict item_gate<Threading, Store>::try_join() noexcept
-{
-    return this->guarded([&] { return unfinished_ == 0 ? verdict::granted() : verdict::wait(); });
 }
 
 template <class Threading, class Store>
