@@ -64,8 +64,8 @@ public:
     /// Signature: `void(error_code, std::vector<T>)`.
     /// Errors: as `async_pop`, and `errc::invalid_argument` if `most` is 0.
     /// Executor, cancellation, fairness, thread safety: as `async_pop`.
-    /// Cancel safety: as `async_pop`, for all of the items. If a move of T throws as they are
-    /// handed over, all of them are lost.
+    /// Cancel safety: as `async_pop`, for all of the items. But where the moves of T may throw,
+    /// and one does as they are handed over, or there is no memory for them, all are lost.
     template <class Token = default_token_t<Executor>>
     auto async_pop_n(std::size_t most, Token&& token = Token())
     {
