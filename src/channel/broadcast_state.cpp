@@ -45,10 +45,7 @@ bool broadcast_state<Threading>::send(node& n, std::size_t& reached) noexcept
             return true; // who comes later sees only what is sent later
         n.swap(ring_[sent_ % ring_.size()]);
         ++sent_;
-        for (auto it = waiting_.begin(); it != waiting_.end();) {
-            broadcast_seat& seat = *it++;
-            serve(seat, ready);
-        }
+        for_each_waiting([&](broadcast_seat& seat) { serve(seat, ready); });
         return true;
     });
 }
@@ -58,23 +55,26 @@ template <class Decide>
 void broadcast_state<Threading>::decide_waiting(broadcast_seat& seat, ready_list& ready,
                                                 Decide decide) noexcept
 {
-    while (!seat.waiting.empty()) {
-        waiter& w = take_front(seat.waiting);
-        decide(w);
-        ready.push_back(w);
-    }
+    this->decide_each(seat.waiting, ready, decide);
     if (seat.is_linked())
         seat.unlink();
 }
 
-// Whoever waits has had everything.
 template <class Threading>
 void broadcast_state<Threading>::close() noexcept
 {
     this->update([&](ready_list& ready) {
         closed_.store(true, std::memory_order_release);
-        this->decide_all(ready, [](waiter& w) { w.fail(errc::closed); });
+        for_each_waiting([&](broadcast_seat& seat) { end_if_drained(seat, ready); });
     });
+}
+
+// Whoever waits has had everything, once nothing that is on its way can be left to them.
+template <class Threading>
+void broadcast_state<Threading>::end_if_drained(broadcast_seat& seat, ready_list& ready) noexcept
+{
+    if (is_drained(seat))
+        decide_waiting(seat, ready, [](waiter& w) { w.fail(errc::closed); });
 }
 
 template <class Threading>
@@ -120,15 +120,19 @@ std::uint64_t broadcast_state<Threading>::available(broadcast_seat& seat) noexce
 }
 
 template <class Threading>
+verdict broadcast_state<Threading>::reserve_locked(broadcast_seat& seat) noexcept
+{
+    if (unreserved(seat) != 0) {
+        ++seat.granted;
+        return verdict::granted();
+    }
+    return is_drained(seat) ? verdict::refused(errc::closed) : verdict::wait();
+}
+
+template <class Threading>
 verdict broadcast_state<Threading>::reserve(broadcast_seat& seat) noexcept
 {
-    return this->update([&](ready_list&) {
-        if (unreserved(seat) != 0) {
-            ++seat.granted;
-            return verdict::granted();
-        }
-        return is_closed() ? verdict::refused(errc::closed) : verdict::wait();
-    });
+    return this->update([&](ready_list&) { return reserve_locked(seat); });
 }
 
 template <class Threading>
@@ -141,7 +145,7 @@ template <class Threading>
 bool broadcast_state<Threading>::take_reserved(broadcast_seat& seat, received& out) noexcept
 {
     bool last = false;
-    const bool taken = this->update([&](ready_list&) {
+    const bool taken = this->update([&](ready_list& ready) {
         --seat.granted;
         last = seat.gone && seat.granted == 0;
         if (seat.gone || abandoned_)
@@ -151,6 +155,8 @@ bool broadcast_state<Threading>::take_reserved(broadcast_seat& seat, received& o
         out.missed = oldest - seat.next;
         out.value = ring_[oldest % size];
         seat.next = oldest + 1;
+        if (is_closed()) [[unlikely]]
+            end_if_drained(seat, ready);
         return true;
     });
     if (last)
@@ -162,15 +168,9 @@ template <class Threading>
 bool broadcast_state<Threading>::admit(waiter& w) noexcept
 {
     broadcast_seat& seat = *static_cast<receive_waiter&>(w).seat;
-    if (unreserved(seat) != 0) {
-        ++seat.granted;
-        w.grant();
+    w.decide(reserve_locked(seat));
+    if (!w.undecided())
         return true;
-    }
-    if (is_closed()) {
-        w.fail(errc::closed);
-        return true;
-    }
     seat.waiting.push_back(w);
     if (!seat.is_linked())
         waiting_.push_back(seat);
@@ -190,10 +190,12 @@ template <class Threading>
 void broadcast_state<Threading>::unreserve(broadcast_seat& seat, ready_list& ready) noexcept
 {
     --seat.granted;
-    if (!seat.gone)
+    if (!seat.gone) {
         serve(seat, ready);
-    else if (seat.granted == 0)
+        end_if_drained(seat, ready);
+    } else if (seat.granted == 0) {
         delete &seat;
+    }
 }
 
 template <class Threading>

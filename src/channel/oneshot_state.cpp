@@ -3,17 +3,6 @@
 namespace turnstile::detail {
 namespace {
 
-// Settles the fate of every waiter in the list; called under the lock.
-template <class Decide>
-void decide_each(waiter_list& list, ready_list& ready, Decide decide) noexcept
-{
-    while (!list.empty()) {
-        waiter& w = take_front(list);
-        decide(w);
-        ready.push_back(w);
-    }
-}
-
 constexpr auto grant = [](waiter& w) { w.grant(); };
 constexpr auto abort = [](waiter& w) { w.abort(); };
 constexpr auto fail_with(errc code) noexcept
@@ -109,8 +98,14 @@ error_code oneshot_state<Threading>::conclude_receive(ready_list& ready) noexcep
     if (phase_ == phase::failed)
         return error_;
     phase_ = phase::taken;
-    decide_each(this->queue_, ready, fail_with(errc::closed));
+    this->decide_each(this->queue_, ready, fail_with(errc::closed));
     return {};
+}
+
+template <class Threading>
+error_code oneshot_state<Threading>::can_send() noexcept
+{
+    return this->guarded([&] { return sending().error(); });
 }
 
 template <class Threading>
@@ -123,7 +118,7 @@ error_code oneshot_state<Threading>::send_error(const error_code& error) noexcep
         if (now.is_granted()) {
             phase_ = phase::failed;
             error_ = error;
-            decide_each(this->queue_, ready, grant);
+            this->decide_each(this->queue_, ready, grant);
         }
         return now.error();
     });
@@ -134,10 +129,10 @@ void oneshot_state<Threading>::leave_sender() noexcept
 {
     this->update([&](ready_list& ready) {
         sender_alive_ = false;
-        decide_each(unwanted_queue_, ready, abort);
+        this->decide_each(unwanted_queue_, ready, abort);
         if (phase_ == phase::open) {
             phase_ = phase::sender_gone;
-            decide_each(this->queue_, ready, fail_with(errc::sender_gone));
+            this->decide_each(this->queue_, ready, fail_with(errc::sender_gone));
         }
     });
 }
@@ -161,7 +156,7 @@ template <class Threading>
 void oneshot_state<Threading>::stop_wanting(ready_list& ready) noexcept
 {
     wanted_ = false;
-    decide_each(unwanted_queue_, ready, grant);
+    this->decide_each(unwanted_queue_, ready, grant);
 }
 
 template <class Threading>
@@ -170,7 +165,7 @@ void oneshot_state<Threading>::close() noexcept
     this->update([&](ready_list& ready) {
         stop_wanting(ready);
         if (phase_ == phase::open)
-            decide_each(this->queue_, ready, fail_with(errc::closed));
+            this->decide_each(this->queue_, ready, fail_with(errc::closed));
     });
 }
 
@@ -179,7 +174,7 @@ bool oneshot_state<Threading>::drop_receiver(ready_list& ready) noexcept
 {
     receiver_alive_ = false;
     stop_wanting(ready);
-    decide_each(this->queue_, ready, abort);
+    this->decide_each(this->queue_, ready, abort);
     const bool unused = phase_ == phase::full || phase_ == phase::reserved;
     if (unused)
         phase_ = phase::taken;

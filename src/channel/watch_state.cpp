@@ -43,19 +43,8 @@ void watch_state<Threading>::close() noexcept
 }
 
 template <class Threading>
-void watch_state<Threading>::abandon() noexcept
-{
-    this->update([&](ready_list&) { abandoned_ = true; });
-    this->retire();
-}
-
-template <class Threading>
 bool watch_state<Threading>::admit(waiter& w) noexcept
 {
-    if (abandoned_) {
-        w.abort();
-        return true;
-    }
     const verdict now = changed_since(static_cast<change_waiter&>(w).seen);
     if (now.is_granted())
         w.grant();

@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
 
 constinit thread_local std::size_t count = 0;
+constinit thread_local std::ptrdiff_t held = 0;
 constinit thread_local std::size_t fail_from = never;
 constinit thread_local std::size_t fail_to = never;
 constinit thread_local bool failed = false;
@@ -23,9 +24,24 @@ bool may_allocate() noexcept
     return false;
 }
 
+void* allocate(std::size_t size) noexcept
+{
+    void* p = may_allocate() ? std::malloc(size != 0 ? size : 1) : nullptr;
+    held += p ? 1 : 0;
+    return p;
+}
+
+void release(void* p) noexcept
+{
+    held -= p ? 1 : 0;
+    std::free(p);
+}
+
 } // namespace
 
 std::size_t heap::allocations() noexcept { return count; }
+
+std::ptrdiff_t heap::in_use() noexcept { return held; }
 
 heap::failing::failing(std::size_t k, failure how) noexcept
 {
@@ -40,19 +56,16 @@ void heap::failing::stop() noexcept { fail_from = never; }
 
 void* operator new(std::size_t size)
 {
-    if (void* p = may_allocate() ? std::malloc(size != 0 ? size : 1) : nullptr)
+    if (void* p = allocate(size))
         return p;
     throw std::bad_alloc();
 }
 
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept
-{
-    return may_allocate() ? std::malloc(size != 0 ? size : 1) : nullptr;
-}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
 
-void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p) noexcept { release(p); }
 
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { release(p); }
 
 #if !TURNSTILE_SANITIZED
 

@@ -16,6 +16,9 @@ constexpr bool sees_aligned_alloc = true;
 // Allocations by this thread so far, failed ones included.
 std::size_t allocations() noexcept;
 
+// What operator new has given to this thread, and has not got back from it.
+std::ptrdiff_t in_use() noexcept;
+
 enum class failure { once, for_ever };
 
 // While it lives, the k-th allocation from now on (counted from 0) fails, and with

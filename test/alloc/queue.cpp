@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <new>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -128,6 +129,55 @@ BOOST_AUTO_TEST_CASE(a_batch_that_there_is_no_memory_for_stays_where_it_is)
     BOOST_TEST(q.size() == 5U);
     const std::vector<int> all = q.try_pop_n(5);
     BOOST_TEST((all == std::vector<int>{0, 1, 2, 3, 4}));
+}
+
+struct throwing_move {
+    explicit throwing_move(int v) : value(v) {}
+    throwing_move(throwing_move&& other) noexcept(false) : value(other.value) {}
+    int value;
+};
+
+BOOST_AUTO_TEST_CASE(a_batch_of_values_whose_moves_throw_is_taken_wholly_or_not_at_all)
+{
+    for (std::size_t k = 0;; ++k) {
+        BOOST_TEST_REQUIRE(k < 100U);
+        kit::drained_context io;
+        turnstile::queue<throwing_move> q(io);
+        for (int i = 0; i != 5; ++i)
+            BOOST_TEST_REQUIRE(q.try_push(throwing_move(i)));
+        heap::failing failing(k, heap::failure::once);
+        std::size_t taken = 0;
+        try {
+            taken = q.try_pop_n(3).size();
+        } catch (const std::bad_alloc&) {
+        }
+        failing.stop();
+        BOOST_TEST(taken == (failing.happened() ? 0U : 3U));
+        BOOST_TEST(q.size() == 5 - taken);
+        if (!failing.happened())
+            break;
+    }
+}
+
+BOOST_AUTO_TEST_CASE(many_items_leave_little_memory_in_use)
+{
+    asio::io_context io;
+    turnstile::queue<std::string> q(io);
+    const std::ptrdiff_t before = heap::in_use();
+    constexpr std::ptrdiff_t total = 100'000;
+    const auto push_all = [&] {
+        for (std::ptrdiff_t i = 0; i != total; ++i)
+            BOOST_TEST_REQUIRE(q.try_push("short"));
+        BOOST_TEST(heap::in_use() - before >= total);
+    };
+    push_all();
+    while (q.try_pop()) {
+    }
+    BOOST_TEST(heap::in_use() - before <= 256);
+    push_all();
+    while (!q.try_pop_n(100).empty()) {
+    }
+    BOOST_TEST(heap::in_use() - before <= 256);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

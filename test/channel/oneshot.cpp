@@ -398,6 +398,21 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_at_any_step_loses_and_doubles_nothing, 
     kit::for_each_seed(200, [](std::uint64_t seed) { cancel_at_any_step<P>(seed); });
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(what_is_not_sent_has_not_been_moved_from, P, kit::policies)
+{
+    asio::io_context io;
+    turnstile::basic_oneshot<std::shared_ptr<const int>, asio::any_io_executor, P> o(io);
+    auto same = std::make_shared<const int>(1);
+    auto other = std::make_unique<int>(2); // of another type
+    o.receiver.close();
+    error_code ec;
+    o.sender.send(std::move(same), ec);
+    BOOST_TEST((ec == errc::closed));
+    o.sender.send(std::move(other), ec);
+    BOOST_TEST((ec == errc::closed));
+    BOOST_TEST((same && other));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

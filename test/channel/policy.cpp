@@ -95,32 +95,6 @@ BOOST_AUTO_TEST_CASE(what_comes_back_to_a_discarded_queue_is_discarded)
     BOOST_TEST(join.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE(a_reservation_outlasts_close_but_not_a_discarding_one)
-{
-    kit::drained_context io;
-    turnstile::queue<int> q(io, 2);
-    auto first = q.try_reserve();
-    auto second = q.try_reserve();
-    operation pops[2];
-    for (auto& op : pops)
-        q.async_pop(op.popped());
-    q.close();
-    kit::poll_leaves_work(io);
-    BOOST_TEST(!pops[0].done);
-    first.push(1);
-    kit::poll_leaves_work(io);
-    BOOST_TEST((pops[0].values == numbers{1}));
-    BOOST_TEST(!pops[1].done);
-    q.close(closing::discard);
-    error_code ec;
-    second.push(2, ec);
-    BOOST_TEST((ec == errc::closed));
-    BOOST_TEST(static_cast<bool>(second));
-    second.release();
-    kit::run(io);
-    BOOST_TEST(pops[1].failed_with(errc::closed));
-}
-
 BOOST_AUTO_TEST_CASE(a_full_queue_drops_or_rejects_if_told_so)
 {
     kit::drained_context io;

@@ -7,6 +7,8 @@
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
+
 namespace {
 
 using namespace channels;
@@ -98,7 +100,7 @@ BOOST_AUTO_TEST_CASE(an_item_on_its_way_to_a_cancelled_pop_goes_back_to_its_plac
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_item_on_its_way_to_a_cancelled_pop_goes_to_the_next)
+BOOST_AUTO_TEST_CASE(after_a_cancelled_pop_the_others_still_get_their_items_in_order)
 {
     kit::drained_context io;
     turnstile::queue<int> q(io, 2);
@@ -109,8 +111,42 @@ BOOST_AUTO_TEST_CASE(an_item_on_its_way_to_a_cancelled_pop_goes_to_the_next)
     pops[0].cancel();
     kit::run(io);
     BOOST_TEST(pops[0].aborted());
-    BOOST_TEST((pops[1].values == numbers{2}));
-    BOOST_TEST((pops[2].values == numbers{1}));
+    BOOST_TEST((pops[1].values == numbers{1}));
+    BOOST_TEST((pops[2].values == numbers{2}));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_popped_between_comes_before_what_is_on_its_way)
+{
+    kit::drained_context io;
+    turnstile::queue<int> q(io, 2);
+    operation pop;
+    q.async_pop(pop.popped());
+    fill(q, {1, 2, 3});
+    BOOST_TEST(q.size() == 2U, "one of three is promised");
+    BOOST_TEST((q.try_pop_n(2) == numbers{1, 2}));
+    BOOST_TEST(!q.try_pop());
+    kit::run(io);
+    BOOST_TEST((pop.values == numbers{3}));
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_push_leaves_what_others_are_promised)
+{
+    for (const bool another : {true, false}) {
+        kit::drained_context io;
+        turnstile::queue<int> q(io);
+        operation pop;
+        operation push;
+        q.async_pop(pop.popped());
+        q.async_push(1, push.ended()); // is promised to the pop
+        if (another)
+            fill(q, {2});
+        push.cancel();
+        kit::run(io);
+        BOOST_TEST(push.aborted() == another);
+        BOOST_TEST(push.succeeded() == !another);
+        BOOST_TEST((pop.values == numbers{another ? 2 : 1}));
+        BOOST_TEST(q.unfinished() == 1U);
+    }
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_push_leaves_nothing_behind, Threading, kit::policies)
@@ -254,6 +290,51 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_takes_what_is_there, Threading, kit::polic
     BOOST_TEST(cancelled.aborted());
     BOOST_TEST(none.failed_with(errc::invalid_argument));
     BOOST_TEST((drain(q) == numbers{9, 10, 11}));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_that_waited_takes_all_that_has_come, Threading, kit::policies)
+{
+    kit::drained_context io;
+    queue_of<Threading> bounded(io, 1000);
+    queue_of<Threading> unbounded(io);
+    queue_of<Threading> rendezvous(io, 0);
+    operation all;
+    operation some;
+    operation handed_over;
+    bounded.async_pop_n(1000, all.popped_some());
+    unbounded.async_pop_n(1000, some.popped_some());
+    rendezvous.async_pop_n(5, handed_over.popped_some());
+    std::vector<operation> pushes(3);
+    for (auto& op : pushes)
+        rendezvous.async_push(1, op.ended());
+    for (int i = 0; i != 1000; ++i) {
+        BOOST_TEST_REQUIRE(bounded.try_push(i));
+        BOOST_TEST_REQUIRE(unbounded.try_push(i));
+    }
+    kit::run(io);
+    BOOST_TEST(all.values.size() == 1000U);
+    BOOST_TEST(std::is_sorted(all.values.begin(), all.values.end()));
+    BOOST_TEST(some.values.size() == 64U);
+    BOOST_TEST(handed_over.values.size() == 3U);
+    for (const auto& op : pushes)
+        BOOST_TEST(op.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_batch_leaves_all_of_its_items)
+{
+    kit::drained_context io;
+    turnstile::queue<int> q(io);
+    operation batch;
+    operation next;
+    fill(q, {1, 2, 3, 4});
+    q.async_pop_n(3, batch.popped_some());
+    q.async_pop_n(3, next.popped_some());
+    batch.cancel();
+    kit::run(io);
+    BOOST_TEST(batch.aborted());
+    BOOST_TEST((next.values == numbers{1, 2, 3}));
+    BOOST_TEST((drain(q) == numbers{4}));
+    BOOST_TEST(q.unfinished() == 4U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

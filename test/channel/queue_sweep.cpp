@@ -1,6 +1,7 @@
 // Cancel at step k, for every k and in many orders: no item is lost, doubled or out of order.
 #include "channel/operation.hpp"
 #include "kit/chaos_executor.hpp"
+#include "kit/policies.hpp"
 #include "kit/seed.hpp"
 
 #include <turnstile/channel/priority_queue.hpp>
@@ -10,31 +11,81 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <optional>
 
 namespace {
 
 using namespace channels;
 
+#if TURNSTILE_SANITIZED
+constexpr std::uint64_t seeds = 20;
+#else
+constexpr std::uint64_t seeds = 200;
+#endif
+
 constexpr std::size_t pushes = 6;
 constexpr std::size_t pops = 6;
+constexpr std::size_t join = pushes + pops;
+constexpr std::size_t operations = join + 1;
+constexpr int first_placed = 1000; // values of reservations are from here on
 
-// Pushes and pops in a shuffled world; two of the operations are cancelled after k steps.
-template <class Queue, class Push>
+struct settings {
+    std::size_t capacity;
+    overflow policy;
+    order next;
+    std::optional<closing> ending;
+};
+
+// What differs between the queues.
+template <class Threading>
+struct plain {
+    using queue = queue_of<Threading>;
+    static constexpr bool in_order_of_pushing = true;
+
+    static queue make(kit::chaos_context& chaos, const settings& s)
+    {
+        return queue(chaos.get_executor(), s.capacity, s.policy, s.next);
+    }
+    static void push(queue& q, int value, operation& op) { q.async_push(value, op.ended()); }
+    static void fill(typename queue::reservation_type& place, int value, error_code& ec)
+    {
+        place.push(std::move(value), ec);
+    }
+};
+
+template <class Threading>
+struct with_priorities {
+    using queue =
+        turnstile::basic_priority_queue<int, int, std::less<int>, asio::any_io_executor, Threading>;
+    static constexpr bool in_order_of_pushing = false;
+
+    static queue make(kit::chaos_context& chaos, const settings& s)
+    {
+        return queue(chaos.get_executor(), s.capacity, s.policy);
+    }
+    static void push(queue& q, int value, operation& op)
+    {
+        q.async_push(value, value, op.pushed());
+    }
+    static void fill(typename queue::reservation_type& place, int value, error_code& ec)
+    {
+        place.push(std::move(value), value, ec);
+    }
+};
+
+// Pushes, reservations, pops and a join in a shuffled world, maybe closed at some moment; two of
+// the operations are cancelled after k steps.
+template <class Flavour>
 class shuffled_run {
 public:
-    shuffled_run(std::uint64_t seed, std::size_t capacity, overflow policy, Push push)
-        : chaos_(seed), queue_(chaos_.get_executor(), capacity, policy), push_(push)
+    shuffled_run(std::uint64_t seed, const settings& s)
+        : settings_(s), chaos_(seed), queue_(Flavour::make(chaos_, s))
     {
-        for (std::size_t i = 0; i != pushes; ++i)
-            asio::post(chaos_.get_executor(),
-                       [this, i] { push_(queue_, order_[i] = next_++, ops_[i]); });
-        for (std::size_t i = pushes; i != pushes + pops; ++i)
-            asio::post(chaos_.get_executor(), [this, i] {
-                if (i % 3 == 0)
-                    queue_.async_pop_n(2, ops_[i].popped_some());
-                else
-                    queue_.async_pop(ops_[i].popped());
-            });
+        for (std::size_t i = 0; i != operations; ++i)
+            asio::post(chaos_.get_executor(), [this, i] { start(i); });
+        if (s.ending)
+            asio::post(chaos_.get_executor(), [this] { queue_.close(*settings_.ending); });
         for (auto& v : victims_)
             v = chaos_.pick(ops_.size());
     }
@@ -51,58 +102,160 @@ public:
         return true;
     }
 
-    // Every item that was pushed with success is in exactly one place, and no other is.
     void check()
     {
-        numbers found;
-        for (std::size_t i = pushes; i != pushes + pops; ++i) {
-            numbers& values = ops_[i].values;
-            BOOST_TEST((ops_[i].succeeded() || values.empty()));
-            BOOST_TEST(std::is_sorted(values.begin(), values.end()));
-            found.insert(found.end(), values.begin(), values.end());
+        check_batches();
+        if (settings_.ending) {
+            for (const auto& op : ops_)
+                BOOST_TEST((op.done || &op == &ops_[join]), "hangs after close");
         }
-        const numbers rest = drain(queue_);
-        chaos_.run(); // those who had waited to push
-        BOOST_TEST(std::is_sorted(rest.begin(), rest.end()), "out of order");
-        found.insert(found.end(), rest.begin(), rest.end());
-        std::sort(found.begin(), found.end());
-        numbers entered;
-        for (std::size_t i = 0; i != pushes; ++i) {
-            BOOST_TEST((!ops_[i].done || ops_[i].succeeded() || ops_[i].aborted()));
-            if (ops_[i].succeeded())
-                entered.push_back(order_[i]);
+        for (;;) {
+            const numbers rest = drain(queue_);
+            popped_.insert(popped_.end(), rest.begin(), rest.end());
+            chaos_.run(); // those who had waited to push, or for a place
+            if (queue_.empty())
+                break;
         }
-        std::sort(entered.begin(), entered.end());
-        if (queue_.dropped() == 0)
-            BOOST_TEST(found == entered, boost::test_tools::per_element());
-        else
-            BOOST_TEST(std::includes(entered.begin(), entered.end(), found.begin(), found.end()));
-        BOOST_TEST(found.size() + queue_.dropped() == entered.size());
-        BOOST_TEST(queue_.unfinished() == found.size());
-        for (std::size_t i = 0; i != found.size(); ++i)
+        check_order();
+        check_numbers();
+        for (std::size_t i = 0; i != popped_.size(); ++i)
             queue_.task_done();
+        chaos_.run();
         BOOST_TEST(queue_.unfinished() == 0U);
+        BOOST_TEST((ops_[join].succeeded() || ops_[join].aborted()));
     }
 
 private:
-    std::array<operation, pushes + pops> ops_;
-    std::array<int, pushes> order_{};
+    void start(std::size_t i)
+    {
+        if (i == join)
+            queue_.async_join(ops_[i].ended());
+        else if (i >= pushes)
+            start_pop(i);
+        else if (i % 3 == 2)
+            start_reserve(i);
+        else
+            Flavour::push(queue_, value_[i] = next_++, ops_[i]);
+    }
+    void start_reserve(std::size_t i)
+    {
+        queue_.async_reserve(asio::bind_cancellation_slot(
+            ops_[i].signal.slot(), [this, i](error_code ec, auto place) {
+                if (!ec)
+                    Flavour::fill(place, value_[i] = next_placed_++, ec);
+                ops_[i].done = true;
+                ops_[i].error = ec;
+            }));
+    }
+    void start_pop(std::size_t i)
+    {
+        if (i % 3 == 0)
+            queue_.async_pop_n(2, note_batch(i));
+        else
+            queue_.async_pop(note_item(i));
+    }
+    auto note_batch(std::size_t i)
+    {
+        return asio::bind_cancellation_slot(
+            ops_[i].signal.slot(), [this, i](error_code ec, const numbers& values) {
+                ops_[i].done = true;
+                ops_[i].error = ec;
+                ops_[i].values = values;
+                popped_.insert(popped_.end(), values.begin(), values.end());
+            });
+    }
+    auto note_item(std::size_t i)
+    {
+        return asio::bind_cancellation_slot(ops_[i].signal.slot(),
+                                            [this, i](error_code ec, int value) {
+                                                ops_[i].done = true;
+                                                ops_[i].error = ec;
+                                                if (!ec)
+                                                    popped_.push_back(value);
+                                            });
+    }
+
+    // What was pushed in order, and what was filled in order.
+    static bool in_order_of_entering(const numbers& values)
+    {
+        numbers pushed;
+        numbers placed;
+        std::partition_copy(values.begin(), values.end(), std::back_inserter(placed),
+                            std::back_inserter(pushed), [](int v) { return v >= first_placed; });
+        return std::is_sorted(pushed.begin(), pushed.end()) &&
+               std::is_sorted(placed.begin(), placed.end());
+    }
+
+    // What is taken at once is in order.
+    void check_batches()
+    {
+        for (auto& op : ops_) {
+            numbers& batch = op.values;
+            BOOST_TEST((op.succeeded() || batch.empty()));
+            if (settings_.next == order::lifo)
+                std::reverse(batch.begin(), batch.end());
+            if (Flavour::in_order_of_pushing)
+                BOOST_TEST(in_order_of_entering(batch), "out of order");
+            else
+                BOOST_TEST(std::is_sorted(batch.begin(), batch.end()), "out of order");
+        }
+    }
+
+    // So is what is taken one after the other. But a cancelled push may bring back an item that
+    // is older than what was popped since.
+    void check_order()
+    {
+        if (Flavour::in_order_of_pushing && settings_.next == order::fifo &&
+            settings_.policy != overflow::drop_oldest)
+            BOOST_TEST(in_order_of_entering(popped_), "out of order");
+    }
+
+    // Every item that was pushed with success is in exactly one place, and no other is.
+    void check_numbers()
+    {
+        numbers entered;
+        for (std::size_t i = 0; i != pushes; ++i) {
+            const bool may_be_closed = settings_.ending && ops_[i].failed_with(errc::closed);
+            BOOST_TEST(
+                (!ops_[i].done || ops_[i].succeeded() || ops_[i].aborted() || may_be_closed));
+            if (ops_[i].succeeded())
+                entered.push_back(value_[i]);
+        }
+        numbers found = popped_;
+        std::sort(found.begin(), found.end());
+        std::sort(entered.begin(), entered.end());
+        BOOST_TEST((std::adjacent_find(found.begin(), found.end()) == found.end()), "doubled");
+        BOOST_TEST(std::includes(entered.begin(), entered.end(), found.begin(), found.end()));
+        if (settings_.ending != closing::discard)
+            BOOST_TEST(found.size() + queue_.dropped() == entered.size());
+        BOOST_TEST(queue_.unfinished() == found.size());
+    }
+
+    std::array<operation, operations> ops_;
+    std::array<int, pushes> value_{};
     std::array<std::size_t, 2> victims_{};
+    numbers popped_; // in the order in which the handlers ran
     int next_ = 0;
+    int next_placed_ = first_placed;
+    settings settings_;
     kit::chaos_context chaos_;
-    Queue queue_;
-    Push push_;
+    typename Flavour::queue queue_;
 };
 
-template <class Queue, class Push>
-void sweep(overflow policy, Push push)
+// Each seed has one of the orders, and of the endings.
+template <class Flavour>
+void sweep(overflow policy)
 {
+    constexpr std::array<std::optional<closing>, 4> endings{std::nullopt, std::nullopt,
+                                                            closing::drain, closing::discard};
     for (const std::size_t capacity : {0U, 1U, 3U, 100U}) {
-        kit::for_each_seed(60, [&](std::uint64_t seed) {
+        kit::for_each_seed(seeds, [&](std::uint64_t seed) {
+            const bool lifo = Flavour::in_order_of_pushing && seed / 4 % 3 == 0;
+            const settings s{capacity, policy, lifo ? order::lifo : order::fifo, endings[seed % 4]};
             bool reached = true;
             for (std::size_t k = 0; reached; ++k) {
                 BOOST_TEST_REQUIRE(k < 1000U);
-                shuffled_run<Queue, Push> run(seed, capacity, policy, push);
+                shuffled_run<Flavour> run(seed, s);
                 reached = run.cancel_after(k);
                 run.check();
             }
@@ -112,23 +265,16 @@ void sweep(overflow policy, Push push)
 
 BOOST_AUTO_TEST_SUITE(queue_sweep)
 
-BOOST_AUTO_TEST_CASE(cancelling_pushes_and_pops_of_a_queue)
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_operations_of_a_queue, Threading, kit::policies)
 {
-    using queue = turnstile::queue<int>;
-    const auto push = [](queue& q, int value, operation& op) { q.async_push(value, op.ended()); };
-    sweep<queue>(overflow::wait, push);
-    sweep<queue>(overflow::drop_oldest, push);
-    sweep<queue>(overflow::drop_newest, push);
+    for (const auto policy : {overflow::wait, overflow::drop_oldest, overflow::drop_newest})
+        sweep<plain<Threading>>(policy);
 }
 
-BOOST_AUTO_TEST_CASE(cancelling_pushes_and_pops_of_a_priority_queue)
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_operations_of_a_priority_queue, Threading, kit::policies)
 {
-    using queue = turnstile::local::priority_queue<int>;
-    const auto push = [](queue& q, int value, operation& op) {
-        q.async_push(value, value, op.pushed());
-    };
-    sweep<queue>(overflow::wait, push);
-    sweep<queue>(overflow::drop_worst, push);
+    for (const auto policy : {overflow::wait, overflow::drop_worst})
+        sweep<with_priorities<Threading>>(policy);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -6,6 +6,7 @@
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -20,6 +21,8 @@ struct difficult {
     explicit difficult(int v) : value(v) { ++alive; }
     difficult(difficult&& other) : value(other.value)
     {
+        if (on_move)
+            on_move();
         if (throws)
             throw std::runtime_error("cannot be moved");
         other.value = moved_from;
@@ -31,6 +34,7 @@ struct difficult {
     static constexpr int moved_from = -1;
     static inline int alive = 0;
     static inline bool throws = false;
+    static inline std::function<void()> on_move;
     int value;
 };
 
@@ -231,15 +235,116 @@ BOOST_AUTO_TEST_CASE(no_value_is_destroyed_under_the_lock)
     BOOST_TEST(nosy::seen == 6U);
 }
 
-BOOST_AUTO_TEST_CASE(many_values_leave_little_memory_in_use)
+// Cannot always be made from nothing.
+struct reluctant {
+    reluctant() : value(0)
+    {
+        if (throws)
+            throw std::runtime_error("cannot be made");
+    }
+    explicit reluctant(int v) noexcept : value(v) {}
+
+    static inline bool throws = false;
+    int value;
+};
+
+BOOST_AUTO_TEST_CASE(a_value_is_popped_though_none_can_be_made_from_nothing)
 {
     kit::drained_context io;
-    turnstile::queue<std::string> q(io);
-    for (int i = 0; i != 10'000; ++i)
-        BOOST_TEST_REQUIRE(q.try_push(std::to_string(i)));
-    for (int i = 0; i != 10'000; ++i)
-        BOOST_TEST_REQUIRE(*q.try_pop() == std::to_string(i));
-    BOOST_TEST(q.empty());
+    turnstile::queue<reluctant> q(io);
+    int sum = 0;
+    for (int i = 1; i <= 3; ++i)
+        BOOST_TEST(q.try_push(reluctant(i)));
+    reluctant::throws = true;
+    q.async_pop([&](error_code, reluctant r) { sum += r.value; });
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            sum += (co_await q.async_pop()).value;
+            sum += (co_await q.async_pop()).value;
+            try {
+                co_await q.async_pop();
+            } catch (const system_error& e) {
+                BOOST_TEST((e.code() == errc::closed));
+            }
+        },
+        asio::detached);
+    kit::poll_leaves_work(io);
+    BOOST_TEST(sum == 6);
+    q.close();
+    kit::run(io);
+    // With an error there has to be one: its exception is as one of the handler.
+    q.async_pop([&](error_code, reluctant) { sum = 0; });
+    BOOST_CHECK_THROW(kit::run(io), std::runtime_error);
+    reluctant::throws = false;
+    kit::run(io);
+    BOOST_TEST(sum == 6);
+}
+
+BOOST_AUTO_TEST_CASE(a_value_that_was_moved_as_the_queue_was_discarded_has_come_and_gone)
+{
+    {
+        kit::drained_context io;
+        turnstile::priority_queue<difficult> q(io);
+        auto place = q.try_reserve();
+        difficult value(1);
+        difficult::on_move = [&] { q.close(closing::discard); };
+        error_code ec;
+        const auto handle = place.push(std::move(value), 1, ec);
+        difficult::on_move = nullptr;
+        BOOST_TEST(!ec);
+        BOOST_TEST(!place);
+        BOOST_TEST(value.value == difficult::moved_from);
+        BOOST_TEST(static_cast<bool>(handle));
+        BOOST_TEST(!q.change_priority(handle, 2));
+        BOOST_TEST(q.empty());
+        BOOST_TEST(q.unfinished() == 0U);
+    }
+    BOOST_TEST(difficult::alive == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_priority_queue_of_values_whose_moves_throw)
+{
+    {
+        kit::drained_context io;
+        turnstile::priority_queue<difficult> q(io, 2);
+        std::vector<int> got;
+        BOOST_TEST(static_cast<bool>(q.try_push(difficult(2), 2)));
+        operation push;
+        q.async_push(difficult(1), 1, push.pushed());
+        difficult kept(3);
+        BOOST_TEST(!q.try_push(std::move(kept), 3));
+        BOOST_TEST(kept.value == 3);
+        q.async_pop([&](error_code, std::optional<difficult> d) { got.push_back(d->value); });
+        kit::run(io);
+        BOOST_TEST(push.succeeded());
+        difficult::throws = true;
+        BOOST_CHECK_THROW((void)q.try_push(std::move(kept), 3), std::runtime_error);
+        difficult::throws = false;
+        BOOST_TEST(static_cast<bool>(q.try_push(std::move(kept), 3)));
+        for (const auto& d : q.try_pop_n(5))
+            got.push_back(d.value);
+        BOOST_TEST((got == numbers{1, 2, 3}));
+    }
+    BOOST_TEST(difficult::alive == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_move_that_throws_in_a_batch_loses_the_batch_and_nothing_else)
+{
+    {
+        kit::drained_context io;
+        turnstile::queue<difficult> q(io, 3);
+        for (int i = 1; i <= 3; ++i)
+            BOOST_TEST(q.try_push(difficult(i)));
+        int moves = 0;
+        difficult::on_move = [&] { difficult::throws = ++moves == 2; };
+        BOOST_CHECK_THROW((void)q.try_pop_n(2), std::runtime_error);
+        difficult::on_move = nullptr;
+        difficult::throws = false;
+        BOOST_TEST(q.size() == 1U);
+        BOOST_TEST(q.try_pop()->value == 3);
+    }
+    BOOST_TEST(difficult::alive == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -7,6 +7,8 @@
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <optional>
+
 namespace {
 
 using namespace channels;
@@ -66,9 +68,47 @@ BOOST_AUTO_TEST_CASE(a_reservation_outlasts_close_but_not_a_discarding_one)
     second.push(2, ec);
     BOOST_TEST((ec == errc::closed));
     BOOST_TEST(static_cast<bool>(second));
+    kit::poll_leaves_work(io);
+    BOOST_TEST(pops[1].failed_with(errc::closed), "nothing can come, though a place is held");
     second.release();
     kit::run(io);
-    BOOST_TEST(pops[1].failed_with(errc::closed));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_reservation_may_outlive_its_queue, Threading, kit::policies)
+{
+    kit::drained_context io;
+    std::optional<queue_of<Threading>> q;
+    q.emplace(io.get_executor(), 2U);
+    auto kept = q->try_reserve();
+    auto dropped = q->try_reserve();
+    q.reset();
+    error_code ec;
+    kept.push(1, ec);
+    BOOST_TEST((ec == errc::closed));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_waited_for_is_not_dropped_for_want_of_room)
+{
+    // Two places are reserved for two who wait, then one of these leaves.
+    for (const bool fills : {true, false}) {
+        kit::drained_context io;
+        turnstile::queue<int> q(io, 0, overflow::drop_oldest);
+        std::vector<operation> pops(2);
+        for (auto& op : pops)
+            q.async_pop(op.popped());
+        auto first = q.try_reserve();
+        auto second = q.try_reserve();
+        pops[0].cancel();
+        if (fills)
+            first.push(1);
+        else
+            BOOST_TEST(q.try_push(1));
+        kit::run(io);
+        BOOST_TEST((pops[1].values == numbers{1}));
+        BOOST_TEST(q.dropped() == 0U);
+        second.push(2); // nobody is left to take it
+        BOOST_TEST(q.dropped() == 1U);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(reserving_without_capacity_waits_for_somebody_to_pop)

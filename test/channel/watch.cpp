@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -66,6 +67,29 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_change_wakes_all_who_have_not_seen_it, P, kit::p
     w.set(4);
     kit::run(io);
     BOOST_TEST(knows_all.succeeded());
+}
+
+// A watch that gets its last value and is closed between the two looks of a reader.
+struct racing_writer {
+    int looks = 0;
+    bool has_written() { return looks++ != 0; }
+};
+struct racing_version {
+    racing_writer& writer;
+    std::uint64_t load(std::memory_order) const { return writer.has_written() ? 2 : 1; }
+};
+struct racing_end {
+    racing_writer& writer;
+    bool load(std::memory_order) const { return writer.has_written(); }
+};
+
+BOOST_AUTO_TEST_CASE(a_look_during_the_last_change_and_close_does_not_miss_the_value)
+{
+    racing_writer writer;
+    const auto now =
+        turnstile::detail::watch_outlook(racing_version{writer}, racing_end{writer}, 1);
+    BOOST_TEST(writer.looks == 2);
+    BOOST_TEST(now.is_granted());
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(the_last_value_before_close_is_not_missed, P, kit::policies)
@@ -298,6 +322,40 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_may_end_the_watch, P, kit::policies)
         callback.handler([](auto) {}));
     kit::run(io);
     BOOST_TEST(callback.aborted());
+
+    w.emplace(io.get_executor(), 1);
+    error_code end;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            const auto ends = [&](int) {
+                w.reset();
+                return false;
+            };
+            std::tie(end, std::ignore) =
+                co_await w->async_wait_for(ends, asio::as_tuple(asio::use_awaitable));
+        },
+        asio::detached);
+    kit::run(io);
+    BOOST_TEST((end == asio::error::operation_aborted));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_may_cancel_its_wait, P, kit::policies)
+{
+    for (const bool satisfied : {true, false}) {
+        kit::drained_context io;
+        watch_of<P> w(io, 1);
+        completion callback;
+        asio::cancellation_signal signal;
+        w.async_wait_for(
+            [&](int) {
+                signal.emit(asio::cancellation_type::partial);
+                return satisfied;
+            },
+            asio::bind_cancellation_slot(signal.slot(), callback.handler([](auto) {})));
+        kit::run(io);
+        BOOST_TEST(callback.aborted());
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

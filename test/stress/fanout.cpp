@@ -185,6 +185,31 @@ BOOST_AUTO_TEST_CASE(every_reader_sees_the_last_value)
     BOOST_TEST(satisfied == 8);
 }
 
+BOOST_AUTO_TEST_CASE(the_first_look_never_misses_the_last_value_before_close)
+{
+    asio::io_context io;
+    std::vector<std::unique_ptr<turnstile::watch<int>>> watches(kit::rounds(20'000));
+    for (auto& w : watches)
+        w = std::make_unique<turnstile::watch<int>>(io, 1);
+    std::atomic<std::size_t> at = 0; // the writer keeps close to the reader
+    std::jthread writer([&] {
+        for (std::size_t i = 0; i != watches.size(); ++i) {
+            while (at < i) {
+            }
+            watches[i]->set(2);
+            watches[i]->close();
+        }
+    });
+    for (std::size_t i = 0; i != watches.size(); ++i) {
+        at = i;
+        for (int look = 0; look != 8; ++look)
+            watches[i]->async_wait_changed(1, [](error_code ec, auto) { expect(!ec); });
+    }
+    writer.join();
+    io.run();
+    BOOST_TEST(expect.failures() == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_watch_may_die_while_predicates_run)
 {
     for (int round = 0; round != rounds / 4; ++round) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -153,6 +154,41 @@ BOOST_AUTO_TEST_CASE(the_items_of_each_producer_stay_in_order)
     BOOST_TEST(popped == total);
     BOOST_TEST(ordered);
     BOOST_TEST(sum == total * (total - 1) / 2);
+}
+
+// Where a result is made, which is when a pop has been granted for good, the queue goes.
+struct outlives_its_queue {
+    outlives_its_queue() noexcept
+    {
+        if (!is_result.exchange(false))
+            return;
+        being_made.release();
+        queue_is_gone.acquire();
+    }
+    explicit outlives_its_queue(int v) noexcept : value(v) {}
+
+    int value = 0;
+    static inline std::atomic<bool> is_result = false;
+    static inline std::binary_semaphore being_made{0};
+    static inline std::binary_semaphore queue_is_gone{0};
+};
+
+BOOST_AUTO_TEST_CASE(a_queue_may_go_while_a_pop_is_being_delivered)
+{
+    asio::io_context io;
+    auto q = std::make_unique<turnstile::queue<outlives_its_queue>>(io);
+    int got = 0;
+    q->async_pop([&](turnstile::error_code ec, outlives_its_queue v) { got = ec ? -1 : v.value; });
+    BOOST_TEST(q->try_push(outlives_its_queue(7)));
+    BOOST_TEST(q->try_push(outlives_its_queue(8)));
+    outlives_its_queue::is_result = true;
+    {
+        std::jthread runner([&] { io.run(); });
+        outlives_its_queue::being_made.acquire();
+        q.reset();
+        outlives_its_queue::queue_is_gone.release();
+    }
+    BOOST_TEST(got == 7);
 }
 
 BOOST_AUTO_TEST_CASE(closing_ends_both_sides_on_many_threads)

@@ -209,36 +209,28 @@ public:
     receiver_type subscribe() { return receiver_type(this->executor(), this->share()); }
 
     /// Sends a value to all receivers there are, and returns their number; never waits, and no
-    /// handler runs inside this call. If making the value throws, nothing was sent.
-    /// Errors: `errc::closed`. Thread safety: as the policy says.
-    template <detail::makes_value<T, Threading> U = T>
+    /// handler runs inside this call. If making the value throws, nothing was sent. One that is
+    /// made already, such as a message that was received, is not copied, and nothing can fail.
+    /// Errors: `errc::closed`; `errc::invalid_argument` if it is an empty `shared_value`. Thread
+    /// safety: as the policy says.
+    template <detail::shareable<T, Threading> U = T>
     std::size_t send(U&& value, error_code& ec)
     {
-        if (is_closed()) {
-            ec = errc::closed;
-            return 0;
-        }
-        return send(value_share::make(std::forward<U>(value)), ec);
-    }
-
-    /// The same with a value that is made already, such as one that was received: it is not
-    /// copied, and nothing can fail. Errors: also `errc::invalid_argument` if it is empty.
-    std::size_t send(value_share value, error_code& ec) noexcept
-    {
         std::size_t reached = 0;
+        ec = errc::closed;
+        if (is_closed())
+            return reached;
         // What it displaces is then in its place, and goes without the lock.
-        if (!value)
+        auto share = value_share::of(std::forward<U>(value));
+        if (!share)
             ec = errc::invalid_argument;
-        else if (!this->state().send(value.node_, reached))
-            ec = errc::closed;
-        else
+        else if (this->state().send(share.node_, reached))
             ec = {};
         return reached;
     }
 
-    /// Both of them, throwing `system_error`.
-    template <class U = T>
-        requires(detail::makes_value<U, T, Threading> || std::convertible_to<U, value_share>)
+    /// The same, throwing `system_error`.
+    template <detail::shareable<T, Threading> U = T>
     std::size_t send(U&& value)
     {
         error_code ec;

@@ -94,8 +94,9 @@ public:
     {
     }
 
-    /// Sends the value. No handler runs inside this call. An rvalue has not been moved from if
-    /// there is an error; if making the value throws, nothing was sent.
+    /// Sends the value. No handler runs inside this call. An rvalue of type T has not been moved
+    /// from if there is an error, nor has another, unless the error came up meanwhile; if making
+    /// the value throws, nothing was sent.
     /// Errors: `errc::closed` if the receiver is gone or has closed, `errc::rejected` if
     /// something was sent before. Thread safety: as the policy says.
     template <class U = T>
@@ -105,6 +106,9 @@ public:
         if constexpr (std::is_same_v<U, T>) {
             ec = this->state().send(value);
         } else {
+            ec = this->state().can_send();
+            if (ec)
+                return;
             T made(std::forward<U>(value));
             ec = this->state().send(made);
         }

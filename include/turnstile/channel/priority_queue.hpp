@@ -78,8 +78,8 @@ public:
     /// Executor: the handler's associated executor, by default the queue's own.
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: cancelled before the handler runs, the value is taken out of the queue
-    /// again, and what it displaced is put back. Only if somebody has popped it already is it too
-    /// late: then the push succeeds.
+    /// again, and what it displaced is put back. Only if somebody has popped it already, or all
+    /// that is there is on its way to somebody, is it too late: then the push succeeds.
     /// Fairness: FIFO. Thread safety: as the policy says.
     template <class Token = default_token_t<Executor>>
     auto async_push(T value, Priority priority, Token&& token = Token())
@@ -88,8 +88,8 @@ public:
     }
 
     /// Puts a value into the queue if it has room, is not closed, and nobody waits to push; never
-    /// waits. If the handle is empty, the value has not been moved from. Thread safety: as the
-    /// policy says.
+    /// waits. A full queue that drops items takes it, too. If the handle is empty, the value has
+    /// not been moved from. Thread safety: as the policy says.
     [[nodiscard]] item_handle try_push(T&& value, Priority priority)
     {
         detail::item_ticket ticket;
@@ -105,7 +105,8 @@ public:
 
     /// Gives an item another priority. Among its new equals it has the place that it would have
     /// had with that priority from the start. False, and no change, if the item has left the
-    /// queue, or is on its way to whoever popped it. Thread safety: as the policy says.
+    /// queue: as the handler of the pop that takes it is about to run. Thread safety: as the
+    /// policy says.
     [[nodiscard]] bool change_priority(const item_handle& item, Priority priority) noexcept
     {
         return item && this->state().change(item.ticket_, priority);

@@ -21,7 +21,7 @@ extern template class item_gate<strand_confined, line_store>;
 /// T can be moved; it need be neither copyable nor default constructible. Its values are neither
 /// moved nor destroyed under the internal lock, but for a move that does not throw. If the move
 /// of a value throws as it is handed to whoever popped it, that is where the exception goes, and
-/// the value is lost.
+/// the value is lost. So does one of the default constructor, where there is an error and no value.
 ///
 /// Fairness: strict FIFO among those who push, and among those who pop.
 /// Destruction: every waiter completes with `operation_aborted`; items are destroyed.
@@ -63,8 +63,8 @@ public:
     /// Executor: the handler's associated executor, by default the queue's own.
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: cancelled before the handler runs, the value is taken out of the queue
-    /// again, and what it displaced is put back. Only if somebody has popped it already is it too
-    /// late: then the push succeeds.
+    /// again, and what it displaced is put back. Only if somebody has popped it already, or all
+    /// that is there is on its way to somebody, is it too late: then the push succeeds.
     /// Fairness: FIFO. Thread safety: as the policy says.
     template <class Token = default_token_t<Executor>>
     auto async_push(T value, Token&& token = Token())
@@ -73,7 +73,8 @@ public:
     }
 
     /// Puts a value into the queue if it has room, is not closed, and nobody waits to push; never
-    /// waits. If false, the value has not been moved from. Thread safety: as the policy says.
+    /// waits. A full queue that drops items takes it, too. If false, the value has not been moved
+    /// from. Thread safety: as the policy says.
     [[nodiscard]] bool try_push(T&& value)
     {
         detail::item_ticket ticket;

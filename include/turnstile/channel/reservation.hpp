@@ -3,13 +3,16 @@
 
 #include <turnstile/core/error.hpp>
 
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+
 #include <type_traits>
 #include <utility>
 
 namespace turnstile {
 
 /// A free place in a `Queue`, to be filled without waiting, or given back when it goes out of
-/// scope. Movable, not copyable. It must not outlive its queue. Not itself thread safe.
+/// scope. Movable, not copyable. It may outlive its queue, but is of no use then. Not itself
+/// thread safe.
 template <class Queue>
 class [[nodiscard]] reservation {
 public:
@@ -20,7 +23,7 @@ public:
     /// Holds nothing.
     reservation() noexcept = default;
 
-    reservation(reservation&& other) noexcept : queue_(std::exchange(other.queue_, nullptr)) {}
+    reservation(reservation&& other) noexcept = default;
     /// Gives back what it holds, then takes over what `other` holds.
     reservation& operator=(reservation&& other) noexcept
     {
@@ -29,16 +32,17 @@ public:
     }
     ~reservation() { release(); }
 
-    void swap(reservation& other) noexcept { std::swap(queue_, other.queue_); }
+    void swap(reservation& other) noexcept { state_.swap(other.state_); }
 
     /// Whether it holds a place.
-    explicit operator bool() const noexcept { return queue_ != nullptr; }
+    explicit operator bool() const noexcept { return state_ != nullptr; }
 
     /// Puts the value there, without waiting, and holds nothing afterwards. Works after `close`,
     /// too: those who pop wait for it.
     /// Errors: `errc::invalid_argument` if it holds nothing; `errc::closed` after
-    /// `close(closing::discard)`. Then the value has not been moved from, and a place that was
-    /// held is held still. May throw what moving the value throws, or `std::bad_alloc`.
+    /// `close(closing::discard)`, or when the queue is gone. Then the value has not been moved
+    /// from, and a place that was held is held still. May throw what moving the value throws, or
+    /// `std::bad_alloc`.
     receipt_type push(value_type&& value, error_code& ec) requires std::is_empty_v<label_type>
     {
         return Queue::receipt_for(fill(std::move(value), label_type(), ec));
@@ -63,22 +67,26 @@ public:
     /// Gives the place back now; does nothing if there is none.
     void release() noexcept
     {
-        if (queue_)
-            std::exchange(queue_, nullptr)->give_back_place();
+        if (state_)
+            std::exchange(state_, nullptr)->cancel_reservation();
     }
 
 private:
     friend Queue;
-    explicit reservation(Queue& queue) noexcept : queue_(&queue) {}
+    using state_type = typename Queue::state_type;
+    explicit reservation(state_type& state) noexcept : state_(&state) {}
 
     auto fill(value_type&& value, label_type&& label, error_code& ec)
     {
-        ec = queue_ ? error_code() : make_error_code(errc::invalid_argument);
-        decltype(queue_->fill_place(std::move(value), std::move(label), ec)) ticket;
-        if (!ec)
-            ticket = queue_->fill_place(std::move(value), std::move(label), ec);
-        if (!ec)
-            queue_ = nullptr;
+        typename state_type::ticket_type ticket;
+        if (!state_)
+            ec = errc::invalid_argument;
+        else if (!state_->fill_place(label, std::move(value), ticket))
+            ec = errc::closed;
+        else {
+            ec = {};
+            state_ = nullptr;
+        }
         return ticket;
     }
     auto fill(value_type&& value, label_type&& label)
@@ -89,7 +97,7 @@ private:
         return ticket;
     }
 
-    Queue* queue_ = nullptr;
+    boost::intrusive_ptr<state_type> state_;
 };
 
 } // namespace turnstile

@@ -59,15 +59,25 @@ private:
     template <class, class, class>
     friend class basic_watch;
 
+    // A share in what is made already, or a value of its own.
+    template <class U>
+    static shared_value of(U&& value)
+    {
+        if constexpr (std::convertible_to<U, shared_value>)
+            return std::forward<U>(value);
+        else
+            return make(std::forward<U>(value));
+    }
+
     detail::node_ptr<Threading> node_;
 };
 
 namespace detail {
 
-// What a value can be made from, other than one that is made already.
+// What can be sent: a value that is made already, or what one can be made from.
 template <class U, class T, class Threading>
-concept makes_value = std::constructible_from<T, U> &&
-    !std::derived_from<std::remove_cvref_t<U>, shared_value<T, Threading>>;
+concept shareable =
+    std::constructible_from<T, U> || std::convertible_to<U, shared_value<T, Threading>>;
 
 } // namespace detail
 } // namespace turnstile

@@ -76,8 +76,6 @@ public:
     {
     }
 
-    ~basic_watch() { this->state().abandon(); }
-
     /// Waits until the version is another than `seen`.
     ///
     /// Completes when: there is a version the caller has not seen, now or later. With 0 that
@@ -98,11 +96,11 @@ public:
     /// Waits until the value satisfies `predicate(const T&)`.
     ///
     /// The predicate is called where the handler would run (with `strand_confined`, on the
-    /// strand), never inside this function or one that changes the value, and never under a
-    /// lock: with the value there is at first, then
-    /// with each later one, except those that were replaced before it came to them. If it
-    /// throws, the wait is over, and the exception goes to the awaiting coroutine, or out of
-    /// `run()` as that of a handler would.
+    /// strand); never inside a function that changes the value, inside this one only through the
+    /// handler's immediate executor, and never under a lock. It gets the value there is at first,
+    /// then each later one, except those that were replaced before it came to them. If it throws,
+    /// the wait is over, and the exception goes to the awaiting coroutine, or out of `run()` as
+    /// that of a handler would.
     ///
     /// Completes when: the predicate holds.
     /// Signature: `void(error_code, snapshot_type)`: the value that satisfied it.
@@ -125,29 +123,24 @@ public:
     [[nodiscard]] std::uint64_t version() const noexcept { return this->state().version(); }
 
     /// Replaces the value, and lets all who wait go; returns the new version. No handler runs
-    /// inside this call. If making the value throws, nothing changes.
-    /// Errors: `errc::closed`. Thread safety: as the policy says.
-    template <detail::makes_value<T, Threading> U = T>
+    /// inside this call. If making the value throws, nothing changes. One that is made already,
+    /// such as an earlier snapshot, is not copied, and nothing can fail.
+    /// Errors: `errc::closed`; `errc::invalid_argument` if it is an empty `shared_value`. Thread
+    /// safety: as the policy says.
+    template <detail::shareable<T, Threading> U = T>
     std::uint64_t set(U&& value, error_code& ec)
     {
-        return set(value_share::make(std::forward<U>(value)), ec);
-    }
-
-    /// The same with a value that is made already, such as an earlier snapshot: it is not
-    /// copied, and nothing can fail. Errors: also `errc::invalid_argument` if it is empty.
-    std::uint64_t set(value_share value, error_code& ec) noexcept
-    {
-        if (!value) {
+        auto share = value_share::of(std::forward<U>(value));
+        if (!share) {
             ec = errc::invalid_argument;
             return 0;
         }
         // What it replaces is then in its place, and goes without the lock.
-        return checked(this->state().store(value.node_), ec);
+        return checked(this->state().store(share.node_), ec);
     }
 
-    /// Both of them, throwing `system_error`.
-    template <class U = T>
-        requires(detail::makes_value<U, T, Threading> || std::convertible_to<U, value_share>)
+    /// The same, throwing `system_error`.
+    template <detail::shareable<T, Threading> U = T>
     std::uint64_t set(U&& value)
     {
         error_code ec;

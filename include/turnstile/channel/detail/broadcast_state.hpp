@@ -81,7 +81,21 @@ private:
     std::uint64_t unreserved(const broadcast_seat& seat) const noexcept;
     // Grants in order to the waiting receives of one receiver what is there for them.
     void serve(broadcast_seat& seat, ready_list& ready) noexcept;
+    verdict reserve_locked(broadcast_seat& seat) noexcept;
     void unreserve(broadcast_seat& seat, ready_list& ready) noexcept;
+    // Whether nothing is left for a receiver, and nothing can be given back.
+    bool is_drained(const broadcast_seat& seat) const noexcept
+    {
+        return is_closed() && (abandoned_ || (seat.granted == 0 && unreserved(seat) == 0));
+    }
+    void end_if_drained(broadcast_seat& seat, ready_list& ready) noexcept;
+    // f may unlink the seat.
+    template <class F>
+    void for_each_waiting(F f) noexcept
+    {
+        for (auto it = waiting_.begin(); it != waiting_.end();)
+            f(*it++);
+    }
     template <class Decide>
     void decide_waiting(broadcast_seat& seat, ready_list& ready, Decide decide) noexcept;
 

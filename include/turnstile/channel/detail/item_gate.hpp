@@ -8,53 +8,59 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 namespace turnstile::detail {
 
 // Who may push and pop, and when; all that does not depend on the items' type. The Store says
 // which item is next.
 //
-// While there are items nobody waits to pop, and while there is room nobody waits to push. An
-// item granted to a waiter, and a reservation, may both still (re)appear: until they have
-// settled, a closed queue is not known to be empty.
+// While there are items nobody waits to pop, and while there is room nobody waits to push.
+//
+// A granted pop has been promised an item, but which one it gets is seen when it is delivered:
+// whichever is next. Until then all items stay in the store, in order, so whoever is cancelled
+// on the way has moved nothing. A promise may be given back, and a reservation filled: until
+// they have settled, a closed queue is not known to be empty.
 template <class Threading, class Store>
 class TURNSTILE_EXPORT item_gate : public wait_state<Threading> {
 public:
     static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
 
     // All of these take the lock.
-    std::size_t size() noexcept;
-    std::size_t unfinished() noexcept;
-    std::uint64_t dropped() noexcept;
-    bool is_closed() noexcept;
+    std::size_t size() noexcept { return read(size_); }
+    std::size_t unfinished() noexcept { return read(unfinished_); }
+    std::uint64_t dropped() noexcept { return read(dropped_); }
+    bool is_closed() noexcept { return read(closed_); }
     std::size_t capacity() const noexcept { return capacity_; }
 
-    verdict try_reserve() noexcept;
+    verdict try_reserve() noexcept
+    {
+        return this->guarded([&] { return reserve_locked(); });
+    }
     // A reservation for a push that is certain to follow: under some policies there always is room.
     bool claim() noexcept;
     void cancel_reservation() noexcept;
     // Whether a reservation may be used: not after a discarding close.
-    bool can_fill() noexcept;
+    bool can_fill() noexcept { return !read(discarded_); }
 
     bool task_done() noexcept;
-    verdict try_join() noexcept;
+    verdict try_join() noexcept { return unfinished() == 0 ? verdict::granted() : verdict::wait(); }
 
     // `discarded` gets what is to be destroyed.
     void close(closing how, item_list& discarded) noexcept;
-    void take_items(item_list& out) noexcept;
 
     // A waiter is going away: whether its item is still its own, and to be freed.
     bool part_from(item_waiter& w) noexcept;
 
     // A granted pop has arrived; it takes what is first now, and if it may more than it was
-    // granted.
+    // promised.
     void deliver(item_waiter& w) noexcept;
 
     // A batch without waiting, in two steps, since there has to be memory for it in between.
-    verdict take_batch(std::size_t most, item_list& out) noexcept;
-    void keep_batch(std::size_t n) noexcept;
-    // Leaves those that nobody wants any more.
-    void give_back_batch(item_list& items) noexcept;
+    verdict promise_batch(std::size_t most, std::size_t& n) noexcept;
+    void take_batch(std::size_t n, item_list& out) noexcept;
+    // Or it is not taken; `discarded` gets what is to be destroyed.
+    void give_back_batch(std::size_t n, item_list& discarded) noexcept;
 
 protected:
     template <class Executor, class... Args>
@@ -96,18 +102,19 @@ protected:
         if (!this->queue_.empty())
             serve(ready);
     }
-    // Drops one item, to be destroyed later.
+    // After an item has entered a full queue: drops one, to be destroyed later, unless somebody
+    // was waiting for it.
     void drop_one(item_list& dropped) noexcept;
-    // Puts an item where a reservation was; not after a discarding close. What has to go for
-    // it is to be destroyed later.
+    // Puts an item where a reservation was. What has to go for it, or itself after a discarding
+    // close, is to be destroyed later.
     bool accepts_fill() const noexcept { return !discarded_; }
     void fill(item_node& n, ready_list& ready, item_list& dropped) noexcept;
 
     // Takes the next item, for good.
     item_node* take(ready_list& ready) noexcept
     {
-        if (size_ == 0)
-            return take_from_pusher(ready);
+        if (size_ == 0 && !draw_from_pusher(ready))
+            return nullptr;
         item_node* n = take_quietly();
         if (!pushers_.empty())
             serve(ready);
@@ -118,21 +125,29 @@ protected:
     item_node* take_quietly() noexcept
     {
         ++handed_out_;
+        --size_;
         return remove_next();
     }
-    // The same for up to `most` items.
-    void take_some(std::size_t most, item_list& out, ready_list& ready) noexcept;
     // Why there was none.
     verdict explain_empty() const noexcept
     {
         return is_drained() ? verdict::refused(errc::closed) : verdict::wait();
     }
 
+    // Takes out all that is promised to nobody, to be destroyed.
+    void clear(item_list& out) noexcept;
+
     Store& store() noexcept { return store_; }
 
-    std::size_t size_ = 0;
+    std::size_t size_ = 0; // of the store, without what is promised
 
 private:
+    template <class T>
+    T read(const T& value) noexcept
+    {
+        return this->guarded([&] { return value; });
+    }
+
     bool admit(waiter& w) noexcept override;
     bool admit_among(waiter& w, ready_list& ready) noexcept override;
     void remove(waiter& w) noexcept override;
@@ -143,22 +158,28 @@ private:
     bool admit_pop(item_waiter& w, ready_list& ready) noexcept;
     bool admit_push(item_waiter& w, ready_list& ready) noexcept;
     bool admit_reserve(item_waiter& w) noexcept;
+    verdict reserve_locked() noexcept;
 
     bool is_drained() const noexcept
     {
-        return closed_ && size_ == 0 && in_flight_ == 0 && reserved_ == 0;
+        return closed_ && size_ == 0 && (discarded_ || (promised_ == 0 && reserved_ == 0));
     }
+    // The following leave it to the caller to count.
     item_node* remove_next() noexcept
     {
         item_node& n = store_.next();
         withdraw(n);
         return &n;
     }
+    void remove_some(std::size_t n, item_list& out) noexcept
+    {
+        for (; n != 0; --n)
+            out.push_back(*remove_next());
+    }
     // Takes n out of the store; its push, if it is still on its way, can no longer do so.
     void withdraw(item_node& n) noexcept
     {
         store_.erase(n);
-        --size_;
         if (n.pusher) [[unlikely]]
             part(n);
     }
@@ -174,9 +195,23 @@ private:
         ++size_;
         ++unfinished_;
     }
-    void put_back(item_list& items) noexcept;
-    void clear(item_list& out) noexcept;
-    item_node* take_from_pusher(ready_list& ready) noexcept;
+    // Promises up to `most` items, and says how many.
+    std::size_t promise(std::size_t most) noexcept
+    {
+        const std::size_t n = most < size_ ? most : size_;
+        size_ -= n;
+        promised_ += n;
+        return n;
+    }
+    // The same for somebody who need not wait, and who lets those go who wait to push.
+    std::size_t promise_at_once(std::size_t most, ready_list& ready) noexcept;
+    // `discarded` gets what is to be destroyed.
+    void take_back_promise(std::size_t n, item_list& discarded) noexcept;
+    void take_promised(std::size_t n, item_list& out) noexcept;
+    void put_back_displaced(item_list& items) noexcept;
+    // Items that are pushed where there is no room for any change hands directly: whether one
+    // is there now.
+    bool draw_from_pusher(ready_list& ready) noexcept;
     void let_in(item_waiter& w) noexcept;
     void let_pushers_in(ready_list& ready) noexcept;
     // Lets go whoever may go, on either side, and those who wait for an end.
@@ -189,8 +224,8 @@ private:
     std::size_t capacity_;
     std::size_t quiet_limit_ = 0; // the room while nobody waits, and no more than that; else 0
     std::size_t reserved_ = 0;
-    std::size_t demand_ = 0;    // what those who wait to pop would take
-    std::size_t in_flight_ = 0; // granted, and not yet delivered
+    std::size_t demand_ = 0;   // what those who wait to pop would take
+    std::size_t promised_ = 0; // items that are in the store for granted pops
     std::size_t unfinished_ = 0;
     std::size_t handed_out_ = 0; // of these, delivered
     std::uint64_t turns_ = 1;    // 0 is the turn of what never entered

@@ -41,10 +41,8 @@ bool item_gate<Threading, Store>::admit_among(waiter& any, ready_list& ready) no
 template <class Threading, class Store>
 bool item_gate<Threading, Store>::admit_pop(item_waiter& w, ready_list& ready) noexcept
 {
-    take_some(w.most, w.items, ready);
-    if (const std::size_t n = w.items.size(); n != 0) {
-        handed_out_ -= n;
-        in_flight_ += n;
+    w.promised = promise_at_once(w.most, ready);
+    if (w.promised != 0) {
         w.grant();
         return true;
     }
@@ -80,6 +78,8 @@ bool item_gate<Threading, Store>::admit_push(item_waiter& w, ready_list& ready) 
         count_drop();
     } else {
         let_in(w);
+        if (!this->queue_.empty())
+            serve(ready);
         drop_one(w.items);
         if (w.where == whereabouts::taken) { // itself
             w.items.clear();
@@ -89,19 +89,25 @@ bool item_gate<Threading, Store>::admit_push(item_waiter& w, ready_list& ready) 
     return true;
 }
 
+// Nothing is dropped for a reservation: where a push need not wait, this does.
+template <class Threading, class Store>
+verdict item_gate<Threading, Store>::reserve_locked() noexcept
+{
+    quiet_limit_ = 0;
+    if (may_enter()) {
+        ++reserved_;
+        return verdict::granted();
+    }
+    const verdict full = refuse_entry();
+    return full.is_granted() ? verdict::wait() : full;
+}
+
 template <class Threading, class Store>
 bool item_gate<Threading, Store>::admit_reserve(item_waiter& w) noexcept
 {
-    if (may_enter()) {
-        ++reserved_;
-        w.grant();
-    } else if (closed_) {
-        w.fail(errc::closed);
-    } else if (on_full_ == overflow::reject) {
-        w.fail(errc::rejected);
-    } else {
+    w.decide(reserve_locked());
+    if (w.undecided())
         pushers_.push_back(w);
-    }
     return !w.undecided();
 }
 
@@ -174,10 +180,7 @@ void item_gate<Threading, Store>::serve(ready_list& ready) noexcept
     while (!this->queue_.empty() && size_ != 0) {
         auto& w = static_cast<item_waiter&>(take_front(this->queue_));
         demand_ -= w.most;
-        for (std::size_t n = 0; n != w.most && size_ != 0; ++n) {
-            w.items.push_back(*remove_next());
-            ++in_flight_;
-        }
+        w.promised = promise(w.most);
         w.grant();
         ready.push_back(w);
         let_pushers_in(ready);
@@ -188,20 +191,14 @@ void item_gate<Threading, Store>::serve(ready_list& ready) noexcept
 template <class Threading, class Store>
 void item_gate<Threading, Store>::finish(ready_list& ready) noexcept
 {
-    const auto end = [&](waiter_list& list, auto decide) {
-        while (!list.empty()) {
-            waiter& w = take_front(list);
-            decide(w);
-            ready.push_back(w);
-        }
-    };
+    const auto fail = [](waiter& w) { w.fail(errc::closed); };
     if (unfinished_ == 0)
-        end(joiners_, [](waiter& w) { w.grant(); });
+        this->decide_each(joiners_, ready, [](waiter& w) { w.grant(); });
     if (closed_)
-        end(pushers_, [](waiter& w) { w.fail(errc::closed); });
+        this->decide_each(pushers_, ready, fail);
     if (is_drained()) {
         demand_ = 0;
-        end(this->queue_, [](waiter& w) { w.fail(errc::closed); });
+        this->decide_each(this->queue_, ready, fail);
     }
 }
 
@@ -211,24 +208,23 @@ void item_gate<Threading, Store>::take_back(waiter& any, ready_list& ready) noex
     auto& w = static_cast<item_waiter&>(any);
     switch (w.what) {
     case role::pop:
-        in_flight_ -= w.items.size();
-        put_back(w.items);
+        take_back_promise(std::exchange(w.promised, 0), w.items);
         break;
     case role::push:
-        if (w.where == whereabouts::taken) {
-            w.grant(); // somebody has the item: too late
+        if (w.where != whereabouts::taken)
+            put_back_displaced(w.items);
+        if (w.where == whereabouts::taken || (w.where == whereabouts::in_store && size_ == 0)) {
+            w.grant(); // somebody has the item, or is promised what there is: too late
             return;
         }
         if (w.where == whereabouts::in_store) {
             withdraw(*w.item);
+            --size_;
             --unfinished_;
         } else {
             --dropped_; // it was the one
         }
         w.where = whereabouts::here;
-        dropped_ -= w.items.size();
-        unfinished_ += w.items.size();
-        put_back(w.items);
         break;
     case role::reserve:
         --reserved_;
@@ -240,48 +236,70 @@ void item_gate<Threading, Store>::take_back(waiter& any, ready_list& ready) noex
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::put_back(item_list& items) noexcept
+void item_gate<Threading, Store>::put_back_displaced(item_list& items) noexcept
 {
-    if (discarded_) {
-        unfinished_ -= items.size();
+    if (discarded_)
         return;
-    }
     while (!items.empty()) {
         store_.restore(*take_front(items));
         ++size_;
+        ++unfinished_;
+        --dropped_;
     }
 }
 
 template <class Threading, class Store>
-item_node* item_gate<Threading, Store>::take_from_pusher(ready_list& ready) noexcept
+bool item_gate<Threading, Store>::draw_from_pusher(ready_list& ready) noexcept
 {
-    // Items that are pushed where there is no room for any: they change hands directly.
     if (!this->queue_.empty() || pushers_.empty() ||
         static_cast<item_waiter&>(pushers_.front()).what != role::push)
-        return nullptr;
+        return false;
     ++demand_;
     let_pushers_in(ready);
     --demand_;
-    return size_ != 0 ? take(ready) : nullptr;
+    return size_ != 0;
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::take_some(std::size_t most, item_list& out,
-                                            ready_list& ready) noexcept
+std::size_t item_gate<Threading, Store>::promise_at_once(std::size_t most,
+                                                         ready_list& ready) noexcept
 {
-    for (; most != 0; --most) {
-        item_node* n = take(ready);
-        if (!n)
-            return;
-        out.push_back(*n);
+    std::size_t n = 0;
+    while (n != most && (size_ != 0 || draw_from_pusher(ready))) {
+        n += promise(most - n);
+        let_pushers_in(ready);
     }
+    return n;
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::take_back_promise(std::size_t n, item_list& discarded) noexcept
+{
+    promised_ -= n;
+    if (discarded_) {
+        remove_some(n, discarded);
+        unfinished_ -= n;
+    } else {
+        size_ += n;
+    }
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::take_promised(std::size_t n, item_list& out) noexcept
+{
+    promised_ -= n;
+    handed_out_ += n;
+    remove_some(n, out);
 }
 
 template <class Threading, class Store>
 void item_gate<Threading, Store>::drop_one(item_list& dropped) noexcept
 {
+    if (size_ == 0)
+        return;
     item_node& n = store_.surplus();
     withdraw(n);
+    --size_;
     --unfinished_;
     ++dropped_;
     dropped.push_back(n);
@@ -291,6 +309,10 @@ template <class Threading, class Store>
 void item_gate<Threading, Store>::fill(item_node& n, ready_list& ready, item_list& dropped) noexcept
 {
     --reserved_;
+    if (discarded_) {
+        dropped.push_back(n);
+        return;
+    }
     const bool full = !has_room() && on_full_ != overflow::wait && on_full_ != overflow::reject;
     if (full && drops_newest()) {
         count_drop();
@@ -303,44 +325,6 @@ void item_gate<Threading, Store>::fill(item_node& n, ready_list& ready, item_lis
 }
 
 // ------------------------------------------------------------- called without the lock ----
-
-template <class Threading, class Store>
-std::size_t item_gate<Threading, Store>::size() noexcept
-{
-    return this->guarded([&] { return size_; });
-}
-
-template <class Threading, class Store>
-std::size_t item_gate<Threading, Store>::unfinished() noexcept
-{
-    return this->guarded([&] { return unfinished_; });
-}
-
-template <class Threading, class Store>
-std::uint64_t item_gate<Threading, Store>::dropped() noexcept
-{
-    return this->guarded([&] { return dropped_; });
-}
-
-template <class Threading, class Store>
-bool item_gate<Threading, Store>::is_closed() noexcept
-{
-    return this->guarded([&] { return closed_; });
-}
-
-template <class Threading, class Store>
-verdict item_gate<Threading, Store>::try_reserve() noexcept
-{
-    return this->guarded([&] {
-        quiet_limit_ = 0;
-        if (may_enter()) {
-            ++reserved_;
-            return verdict::granted();
-        }
-        const verdict full = refuse_entry();
-        return full.is_granted() ? verdict::wait() : full;
-    });
-}
 
 template <class Threading, class Store>
 bool item_gate<Threading, Store>::claim() noexcept
@@ -364,12 +348,6 @@ void item_gate<Threading, Store>::cancel_reservation() noexcept
 }
 
 template <class Threading, class Store>
-bool item_gate<Threading, Store>::can_fill() noexcept
-{
-    return this->guarded([&] { return !discarded_; });
-}
-
-template <class Threading, class Store>
 bool item_gate<Threading, Store>::task_done() noexcept
 {
     return this->update([&](ready_list& ready) {
@@ -383,15 +361,9 @@ bool item_gate<Threading, Store>::task_done() noexcept
 }
 
 template <class Threading, class Store>
-verdict item_gate<Threading, Store>::try_join() noexcept
-{
-    return this->guarded([&] { return unfinished_ == 0 ? verdict::granted() : verdict::wait(); });
-}
-
-template <class Threading, class Store>
 void item_gate<Threading, Store>::clear(item_list& out) noexcept
 {
-    store_.take_all(out);
+    store_.take_rest(promised_, out);
     for (item_node& n : out) {
         if (n.pusher)
             part(n);
@@ -414,12 +386,6 @@ void item_gate<Threading, Store>::close(closing how, item_list& discarded) noexc
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::take_items(item_list& out) noexcept
-{
-    this->guarded([&] { clear(out); });
-}
-
-template <class Threading, class Store>
 bool item_gate<Threading, Store>::part_from(item_waiter& w) noexcept
 {
     return this->guarded([&] {
@@ -433,49 +399,38 @@ template <class Threading, class Store>
 void item_gate<Threading, Store>::deliver(item_waiter& w) noexcept
 {
     this->update([&](ready_list& ready) {
-        const std::size_t n = w.items.size();
-        in_flight_ -= n;
-        if (size_ == 0 || discarded_) {
-            handed_out_ += n;
-        } else { // others have come, or have come back: those that are first now
-            put_back(w.items);
-            take_some(w.most, w.items, ready);
-        }
+        if (w.promised != w.most) // others may have come
+            w.promised += promise_at_once(w.most - w.promised, ready);
+        take_promised(std::exchange(w.promised, 0), w.items);
         if (closed_)
             finish(ready);
     });
 }
 
 template <class Threading, class Store>
-verdict item_gate<Threading, Store>::take_batch(std::size_t most, item_list& out) noexcept
+verdict item_gate<Threading, Store>::promise_batch(std::size_t most, std::size_t& n) noexcept
 {
     return this->update([&](ready_list& ready) {
-        take_some(most, out, ready);
-        if (out.empty())
-            return explain_empty();
-        handed_out_ -= out.size();
-        in_flight_ += out.size();
-        return verdict::granted();
+        n = promise_at_once(most, ready);
+        return n != 0 ? verdict::granted() : explain_empty();
     });
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::keep_batch(std::size_t n) noexcept
+void item_gate<Threading, Store>::take_batch(std::size_t n, item_list& out) noexcept
 {
     this->update([&](ready_list& ready) {
-        in_flight_ -= n;
-        handed_out_ += n;
+        take_promised(n, out);
         if (closed_)
             finish(ready);
     });
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::give_back_batch(item_list& items) noexcept
+void item_gate<Threading, Store>::give_back_batch(std::size_t n, item_list& discarded) noexcept
 {
     this->update([&](ready_list& ready) {
-        in_flight_ -= items.size();
-        put_back(items);
+        take_back_promise(n, discarded);
         serve(ready);
     });
 }

@@ -15,8 +15,8 @@ using item_hook =
     boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>;
 
 // An item on its way through a queue. Items change hands as nodes: from the push into the
-// store, to the waiter they are granted to, and back if that is cancelled. So nothing of the
-// user's is moved on the way, and nothing has to be allocated to take an item back.
+// store, and to whoever pops. So nothing of the user's is moved on the way, and nothing has to be
+// allocated to put back what a cancelled push had displaced.
 struct item_node : item_hook {
     std::uint64_t turn = 0; // its place among all that were pushed
     union {
@@ -46,9 +46,10 @@ struct item_waiter : waiter {
     role what = role::pop;
     whereabouts where = whereabouts::here; // of the item of a push
     std::size_t most = 1;                  // items that a pop takes
+    std::size_t promised = 0;              // of these, to a granted pop
     std::uint64_t turn = 0;                // of the item that has entered
     item_node* item = nullptr;             // of a push
-    item_list items; // granted to a pop; or what a push has displaced, until its handler runs
+    item_list items; // that a pop has taken; or a push has displaced, until its handler runs
 };
 
 } // namespace turnstile::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <turnstile/channel/detail/item_ask.hpp>
 #include <turnstile/channel/detail/item_state.hpp>
 #include <turnstile/channel/policy.hpp>
 #include <turnstile/channel/reservation.hpp>
@@ -15,208 +16,6 @@
 #include <vector>
 
 namespace turnstile::detail {
-
-// What a pop gives: where there is an error there has to be a value, too.
-template <class T>
-using popped_t = std::conditional_t<std::default_initializable<T>, T, std::optional<T>>;
-
-// A waiter that has items, or has had.
-template <class State>
-struct holding_waiter : item_waiter {
-    using item_waiter::item_waiter;
-    ~holding_waiter()
-    {
-        if (!state)
-            return;
-        if (item && state->part_from(*this))
-            items.push_back(*item);
-        state->free(items);
-    }
-    State* state = nullptr;
-};
-
-template <class State>
-struct batch_waiter : holding_waiter<State> {
-    using holding_waiter<State>::holding_waiter;
-    std::vector<typename State::stored> room; // for all that may be granted
-};
-
-// What a coroutine that is about to wait must have first, since its wait cannot fail to start:
-// the node of a push, the room for a batch. The Ask knows it by a pointer.
-template <class State>
-struct push_supplies {
-    push_supplies(State& s, item_node* n, push_supplies*& known) noexcept : state(&s), node(n)
-    {
-        known = this;
-    }
-    push_supplies(const push_supplies&) = delete;
-    push_supplies& operator=(const push_supplies&) = delete;
-    ~push_supplies()
-    {
-        if (!node)
-            return;
-        item_list unused;
-        unused.push_back(*node);
-        state->free(unused);
-    }
-
-    State* state;
-    item_node* node;
-};
-
-template <class T>
-struct batch_supplies {
-    batch_supplies(std::vector<T>&& r, batch_supplies*& known) noexcept : room(std::move(r))
-    {
-        known = this;
-    }
-    batch_supplies(const batch_supplies&) = delete;
-    batch_supplies& operator=(const batch_supplies&) = delete;
-
-    std::vector<T> room;
-};
-
-// What the waits of a queue have in common.
-template <class Queue, class Result, class Waiter>
-struct item_ask {
-    using executor_type = typename Queue::executor_type;
-    using threading = typename Queue::threading_policy;
-    using result_type = Result;
-    using waiter_type = Waiter;
-    using state_type = typename Queue::state_type;
-
-    Queue* queue;
-
-    const executor_type& executor() const noexcept { return queue->executor(); }
-    state_type& state() const noexcept { return queue->state(); }
-};
-
-template <class Queue>
-struct push_ask
-    : item_ask<Queue, typename Queue::receipt_type, holding_waiter<typename Queue::state_type>> {
-    static constexpr bool refundable = false;
-    static constexpr bool irrevocable = true; // which finds the item again
-    using receipt_type = typename Queue::receipt_type;
-    using waiter_type = holding_waiter<typename Queue::state_type>;
-
-    [[no_unique_address]] typename Queue::label_type label;
-    typename Queue::state_type::stored value;
-    // What no handle is made from need not be kept.
-    struct no_ticket {
-        no_ticket& operator=(const item_ticket&) noexcept { return *this; }
-    };
-    [[no_unique_address]] std::conditional_t<std::is_void_v<receipt_type>, no_ticket, item_ticket>
-        ticket{};
-    using supplies_type = push_supplies<typename Queue::state_type>;
-    supplies_type* supplied = nullptr;
-
-    verdict try_now() { return this->state().push_now(label, value, ticket); }
-    void give_back() const noexcept {}
-    supplies_type supplies()
-    {
-        return supplies_type(this->state(), this->state().make(label, value), supplied);
-    }
-    void prepare(waiter_type& w)
-    {
-        w.what = role::push;
-        w.item =
-            supplied ? std::exchange(supplied->node, nullptr) : this->state().make(label, value);
-        w.state = &this->state();
-    }
-    receipt_type take_now() const noexcept
-    {
-        if constexpr (!std::is_void_v<receipt_type>)
-            return Queue::receipt_for(ticket);
-    }
-    receipt_type take(waiter_type& w) const noexcept
-    {
-        return Queue::receipt_for({w.item, w.turn});
-    }
-};
-
-template <class Queue>
-struct pop_ask : item_ask<Queue, popped_t<typename Queue::value_type>,
-                          holding_waiter<typename Queue::state_type>> {
-    static constexpr bool refundable = false;
-    static constexpr bool irrevocable = true;
-    using travelling = typename parcel<popped_t<typename Queue::value_type>>::type;
-    using stored = typename Queue::state_type::stored;
-    using waiter_type = holding_waiter<typename Queue::state_type>;
-
-    std::optional<stored> item{};
-
-    verdict try_now() noexcept { return this->state().pop_now(item); }
-    void give_back() const noexcept {}
-    void prepare(waiter_type& w) const noexcept { w.state = &this->state(); }
-    travelling take_now() noexcept { return std::move(*item); }
-    travelling take(waiter_type& w) noexcept
-    {
-        this->state().deliver(w);
-        this->state().unpack(w.items, [&](stored&& v) { item.emplace(std::move(v)); });
-        return take_now();
-    }
-};
-
-template <class Queue>
-struct batch_ask : item_ask<Queue, std::vector<typename Queue::value_type>,
-                            batch_waiter<typename Queue::state_type>> {
-    static constexpr bool refundable = false;
-    static constexpr bool irrevocable = true;
-    using stored = typename Queue::state_type::stored;
-    using waiter_type = batch_waiter<typename Queue::state_type>;
-    using batch = std::vector<stored>;
-
-    using supplies_type = batch_supplies<stored>;
-
-    std::size_t most;
-    batch items{};
-    supplies_type* supplied = nullptr;
-
-    verdict try_now() { return this->queue->take_batch(most, items); }
-    void give_back() const noexcept {}
-    supplies_type supplies() { return supplies_type(make_room(), supplied); }
-    void prepare(waiter_type& w)
-    {
-        w.room = supplied ? std::move(supplied->room) : make_room();
-        w.most = std::min(most, w.room.capacity());
-        w.state = &this->state();
-    }
-    // Whatever it may be granted, there must be room for.
-    batch make_room() const
-    {
-        constexpr std::size_t usual = 64;
-        batch room;
-        room.reserve(std::min(most, std::max(usual, this->state().size())));
-        return room;
-    }
-    batch take_now() noexcept { return std::move(items); }
-    batch take(waiter_type& w) noexcept
-    {
-        this->state().deliver(w);
-        this->state().unpack(w.items, [&](stored&& v) { w.room.push_back(std::move(v)); });
-        return std::move(w.room);
-    }
-};
-
-template <class Queue>
-struct reserve_ask : item_ask<Queue, reservation<Queue>, item_waiter> {
-    static constexpr bool refundable = true;
-
-    verdict try_now() const noexcept { return this->state().try_reserve(); }
-    void give_back() const noexcept { this->state().cancel_reservation(); }
-    void prepare(item_waiter& w) const noexcept { w.what = role::reserve; }
-    reservation<Queue> take_now() const noexcept { return this->queue->adopt_place(); }
-    reservation<Queue> take(item_waiter&) const noexcept { return take_now(); }
-};
-
-template <class Queue>
-struct join_ask : item_ask<Queue, void, item_waiter> {
-    static constexpr bool refundable = true;
-
-    verdict try_now() const noexcept { return this->state().try_join(); }
-    void give_back() const noexcept {}
-    void prepare(item_waiter& w) const noexcept { w.what = role::join; }
-};
 
 // Everything about a queue but its pushes.
 template <class T, class Executor, class Threading, class Store>
@@ -247,9 +46,9 @@ public:
     /// if cancelled, or the queue was destroyed.
     /// Executor: the handler's associated executor, by default the queue's own.
     /// Cancellation: terminal, partial and total.
-    /// Cancel safety: cancelled before the handler runs, it takes nothing; an item that had been
-    /// granted already goes to the next waiter, or back to where it was, even if others have
-    /// filled the queue meanwhile.
+    /// Cancel safety: cancelled before the handler runs, it takes nothing. Which item it gets is
+    /// seen when it is delivered: the one that is next then. Until then the item stays where it
+    /// is, even if others fill the queue meanwhile.
     /// Fairness: FIFO. Thread safety: as the policy says.
     template <class Token = default_token_t<Executor>>
     auto async_pop(Token&& token = Token())
@@ -260,11 +59,13 @@ public:
     /// Takes up to `most` items at once, as many as are there, but at least one.
     ///
     /// Completes when: an item is there and everyone who came before has had theirs. Where it
-    /// has to wait, it takes what has come until its handler runs.
+    /// has to wait, it takes what has come until its handler runs; then, of a queue without a
+    /// limit, no more than 64 items, or as many as were there when it was started.
     /// Signature: `void(error_code, std::vector<T>)`.
     /// Errors: as `async_pop`, and `errc::invalid_argument` if `most` is 0.
     /// Executor, cancellation, fairness, thread safety: as `async_pop`.
-    /// Cancel safety: as `async_pop`, for all of the items.
+    /// Cancel safety: as `async_pop`, for all of the items. But where the moves of T may throw,
+    /// and one does as they are handed over, or there is no memory for them, all are lost.
     template <class Token = default_token_t<Executor>>
     auto async_pop_n(std::size_t most, Token&& token = Token())
     {
@@ -281,21 +82,27 @@ public:
     }
 
     /// Takes up to `most` items, none if there are none; never waits. If there is no memory for
-    /// the result, throws and takes nothing. Thread safety: as the policy says.
+    /// the result, throws and takes nothing; if a move of T throws, all of them are lost. Thread
+    /// safety: as the policy says.
     [[nodiscard]] std::vector<T> try_pop_n(std::size_t most)
     {
-        std::vector<typename state_type::stored> items;
-        if (most != 0)
-            take_batch(most, items);
-        return parcel<std::vector<T>>::open(std::move(items));
+        std::vector<T> items;
+        take_batch(most, items, [](auto&& stored) -> T&& {
+            if constexpr (moves_safely<T>)
+                return std::move(stored);
+            else
+                return std::move(*stored);
+        });
+        return items;
     }
 
     // -------------------------------------------------------------------- reserve ----
 
     /// Waits for a free place, and keeps it for a value that comes later.
     ///
-    /// Completes when: there is room and everyone who came before has had theirs. In a queue
-    /// of capacity 0 there is room for as many as wait to pop.
+    /// Completes when: there is room and everyone who came before has had theirs. Nothing is
+    /// dropped for it: it waits even where a push would not. In a queue of capacity 0 there is
+    /// room for as many as wait to pop.
     /// Signature: `void(error_code, reservation_type)`.
     /// Errors: `errc::closed` if the queue is closed; `errc::rejected` if there is no room and
     /// the policy is `overflow::reject`; `operation_aborted` if cancelled, or the queue was
@@ -314,7 +121,8 @@ public:
     /// safety: as the policy says.
     [[nodiscard]] reservation_type try_reserve() noexcept
     {
-        return this->state().try_reserve().is_granted() ? adopt_place() : reservation_type();
+        return this->state().try_reserve().is_granted() ? place_in(this->state())
+                                                        : reservation_type();
     }
 
     // ----------------------------------------------------------------------- join ----
@@ -357,8 +165,9 @@ public:
     /// with `errc::closed`. With `closing::drain` the items that are there can still be popped,
     /// and pops complete with `errc::closed` when there are none left, nor can any come from a
     /// reservation, nor back from a cancelled pop. With `closing::discard` the items are
-    /// destroyed, inside this call, and count as done; those that have been popped, or are on
-    /// their way to a handler, stay unfinished. Closing twice does nothing, but a discarding
+    /// destroyed, inside this call, and count as done, and pops that wait complete with
+    /// `errc::closed`; those items that have been popped, or are on their way to a handler, stay
+    /// unfinished. Closing twice does nothing, but a discarding
     /// close may follow. No handler runs inside this call. Thread safety: as the policy says.
     void close(closing how = closing::drain) noexcept
     {
@@ -384,7 +193,7 @@ protected:
     explicit item_queue(const Executor& executor, Args... args) : base(executor, args...)
     {
     }
-    ~item_queue() { this->state().discard(); }
+    ~item_queue() { this->state().end(); }
 
     template <class Token>
     auto push(T&& value, label_type&& label, Token&& token)
@@ -401,10 +210,9 @@ protected:
             return this->state().push_now(label, value, ticket).is_granted();
         if (!this->state().claim())
             return false;
-        reservation_type place(*this);
-        error_code ignored; // as if it had been discarded after it had come
-        ticket = place.fill(std::move(value), std::move(label), ignored);
-        return true;
+        error_code ec;
+        ticket = place_in(this->state()).fill(std::move(value), std::move(label), ec);
+        return !ec;
     }
 
 private:
@@ -415,21 +223,7 @@ private:
     friend reserve_ask<item_queue>;
     friend reservation_type;
 
-    reservation_type adopt_place() noexcept { return reservation_type(*this); }
-    void give_back_place() noexcept { this->state().cancel_reservation(); }
-    item_ticket fill_place(T&& value, label_type&& label, error_code& ec)
-    {
-        item_ticket ticket;
-        bool filled = false;
-        if constexpr (moves_safely<T>) {
-            filled = this->state().fill_now(label, value, ticket);
-        } else if (this->state().can_fill()) {
-            auto packed = state_type::pack(std::move(value));
-            filled = this->state().fill_now(label, packed, ticket);
-        }
-        ec = filled ? error_code() : make_error_code(errc::closed);
-        return ticket;
-    }
+    static reservation_type place_in(state_type& state) noexcept { return reservation_type(state); }
 
     static receipt_type receipt_for(const item_ticket& ticket) noexcept
     {
@@ -437,24 +231,25 @@ private:
             return receipt_type(ticket);
     }
 
-    verdict take_batch(std::size_t most, std::vector<typename state_type::stored>& out)
+    template <class Value, class Open>
+    verdict take_batch(std::size_t most, std::vector<Value>& out, Open open)
     {
         if (most == 0)
             return verdict::refused(errc::invalid_argument);
         item_list items;
-        const verdict now = this->state().take_batch(most, items);
+        std::size_t n = 0;
+        const verdict now = this->state().promise_batch(most, n);
         if (!now.is_granted())
             return now;
-        const std::size_t n = items.size();
         try {
             out.reserve(n);
         } catch (...) {
-            this->state().give_back_batch(items);
+            this->state().give_back_batch(n, items);
             this->state().free(items);
             throw;
         }
-        this->state().keep_batch(n);
-        this->state().unpack(items, [&](auto&& v) { out.push_back(std::move(v)); });
+        this->state().take_batch(n, items);
+        this->state().unpack(items, [&](auto&& v) { out.push_back(open(std::move(v))); });
         return now;
     }
 };

@@ -52,9 +52,11 @@ class item_state final : public item_gate<Threading, Store> {
     using gate = item_gate<Threading, Store>;
 
 public:
-    using stored = typename parcel<T>::type;
+    // What is moved under the lock, where nothing may throw.
+    using stored = std::conditional_t<moves_safely<T>, T, std::unique_ptr<T>>;
     using label = typename Store::label;
     using receipt = typename Store::receipt;
+    using ticket_type = item_ticket;
 
     template <class Executor, class... Args>
     explicit item_state(const Executor& executor, Args... args) : gate(executor, args...)
@@ -62,7 +64,9 @@ public:
     }
     ~item_state() override
     {
-        discard();
+        item_list rest;
+        this->clear(rest);
+        free(rest);
         while (item_node* n = spare_.take())
             delete static_cast<node*>(n);
     }
@@ -100,22 +104,16 @@ public:
     }
 
     // Fills a reservation; false after a discarding close.
-    bool fill_now(label& l, stored& value, item_ticket& ticket)
+    bool fill_place(label& l, T&& value, item_ticket& ticket)
     {
-        node* n = acquire();
-        item_list dropped;
-        const bool filled = this->update([&](ready_list& ready) {
-            if (!this->accepts_fill())
+        if constexpr (moves_safely<T>) {
+            return fill_now(l, value, ticket);
+        } else {
+            if (!this->can_fill())
                 return false;
-            n->fill(l, value);
-            this->fill(*n, ready, dropped);
-            ticket = {n, n->turn};
-            return true;
-        });
-        if (!filled)
-            recycle(n);
-        free(dropped);
-        return filled;
+            stored packed = pack(std::move(value));
+            return fill_now(l, packed, ticket);
+        }
     }
 
     verdict pop_now(std::optional<stored>& out) noexcept
@@ -125,7 +123,8 @@ public:
             if (!this->may_take_quietly()) [[unlikely]]
                 return nullptr;
             auto* next = static_cast<node*>(this->take_quietly());
-            surplus = empty_locked(*next, out);
+            empty_locked(*next, out);
+            surplus = has_surplus();
             return next;
         });
         if (!n) [[unlikely]] {
@@ -134,13 +133,16 @@ public:
                 this->look_for_quiet();
                 if (!n)
                     return this->explain_empty();
-                surplus = empty_locked(*n, out);
+                empty_locked(*n, out);
+                surplus = has_surplus();
                 return verdict::granted();
             });
             if (!n)
                 return now;
         }
-        empty(*n, out, surplus);
+        empty(*n, out);
+        if (surplus) [[unlikely]]
+            free_surplus(2);
         return verdict::granted();
     }
 
@@ -160,13 +162,17 @@ public:
         return n;
     }
 
-    // Moves the values out, to where there is room for them.
+    // Moves the values out, to where there is room for them. If that throws, the rest is lost.
     template <class Out>
-    void unpack(item_list& items, Out out) noexcept
+    void unpack(item_list& items, Out out)
     {
+        struct guard {
+            item_state& state;
+            item_list& items;
+            ~guard() { state.free(items); }
+        } frees{*this, items};
         for (item_node& n : items)
             out(std::move(static_cast<node&>(n).value));
-        free(items);
     }
 
     // Destroys what is in the list, and keeps the memory, or some of it.
@@ -176,25 +182,23 @@ public:
             return;
         for (item_node& n : items)
             static_cast<node&>(n).clear();
-        item_list surplus;
-        this->guarded([&] {
-            while (!items.empty()) {
-                item_node* n = take_front(items);
-                if (is_surplus())
-                    surplus.push_back(*n);
-                else
-                    spare_.put(*n);
-            }
+        std::size_t count = 0;
+        const bool surplus = this->guarded([&] {
+            for (; !items.empty(); ++count)
+                spare_.put(*take_front(items));
+            return has_surplus();
         });
-        surplus.clear_and_dispose([](item_node* n) { delete static_cast<node*>(n); });
+        if (surplus)
+            free_surplus(2 * count);
     }
 
-    // Destroys all items that are there.
-    void discard() noexcept
+    // The queue is being destroyed. Only what is on its way to a handler is left.
+    void end() noexcept
     {
-        item_list items;
-        this->take_items(items);
-        free(items);
+        this->retire();
+        item_list discarded;
+        this->close(closing::discard, discarded);
+        free(discarded);
     }
 
 private:
@@ -225,38 +229,42 @@ private:
                                     typename Threading::template cell<item_node*>>;
     static constexpr std::size_t kept = 256;
 
-    // Under the lock: whether a node that is no longer needed is to be freed, since there are
-    // many more than items.
-    bool is_surplus() noexcept
+    // Under the lock: whether there are many more nodes than items.
+    bool has_surplus() const noexcept
     {
-        if (Store::keeps_nodes || nodes_ <= kept || nodes_ / 4 <= this->size_)
-            return false;
-        --nodes_;
-        return true;
+        return !Store::keeps_nodes && nodes_ > kept && nodes_ / 2 > this->size_;
+    }
+    // Frees up to n nodes: two for each that was used, so that they become fewer in time.
+    TURNSTILE_COLD void free_surplus(std::size_t n) noexcept
+    {
+        for (; n != 0; --n) {
+            item_node* spare = this->guarded([&] {
+                item_node* s = has_surplus() ? spare_.take() : nullptr;
+                nodes_ -= s ? 1 : 0;
+                return s;
+            });
+            if (!spare)
+                return;
+            delete static_cast<node*>(spare);
+        }
     }
 
-    // Takes the value out of a node, and keeps the node unless it is surplus: the part of it
-    // that is done under the lock, and says so, and the part that is not.
-    bool empty_locked(node& n, std::optional<stored>& out) noexcept
+    // Takes the value out of a node, and keeps the node: the part of it that is done under the
+    // lock, and the part that is not.
+    void empty_locked(node& n, std::optional<stored>& out) noexcept
     {
-        const bool surplus = is_surplus();
         if constexpr (trivial) {
             out.emplace(std::move(n.value));
-            if (!surplus)
-                spare_.put(n);
+            spare_.put(n);
         }
-        return surplus;
     }
-    void empty(node& n, std::optional<stored>& out, bool surplus) noexcept
+    void empty(node& n, std::optional<stored>& out) noexcept
     {
         if constexpr (!trivial) {
             out.emplace(std::move(n.value));
             n.clear();
-            if (!surplus)
-                spare_.put(n);
+            spare_.put(n);
         }
-        if (surplus) [[unlikely]]
-            delete &n;
     }
 
     node* acquire()
@@ -280,6 +288,25 @@ private:
     {
         if (n)
             this->guarded([&] { spare_.put(*n); });
+    }
+
+    bool fill_now(label& l, stored& value, item_ticket& ticket)
+    {
+        node* n = acquire();
+        item_list dropped;
+        const bool filled = this->update([&](ready_list& ready) {
+            // What had to be moved before has come, and is discarded.
+            if (moves_safely<T> && !this->accepts_fill())
+                return false;
+            n->fill(l, value);
+            this->fill(*n, ready, dropped);
+            ticket = {n, n->turn};
+            return true;
+        });
+        if (!filled)
+            recycle(n);
+        free(dropped);
+        return filled;
     }
 
     verdict push_slowly(label& l, stored& value, item_ticket& ticket)

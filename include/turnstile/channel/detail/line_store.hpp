@@ -3,6 +3,7 @@
 #include <turnstile/channel/detail/item_node.hpp>
 #include <turnstile/channel/policy.hpp>
 
+#include <cstddef>
 #include <iterator>
 
 namespace turnstile::detail {
@@ -33,21 +34,24 @@ public:
     item_node& next() noexcept { return newest_first_ ? items_.back() : items_.front(); }
     item_node& surplus() noexcept { return items_.front(); }
 
-    // What was popped comes back, to where it was: it is close to the end it was taken from.
+    // What was dropped comes back, to where it was: close to the front.
     void restore(item_node& n) noexcept
     {
-        auto place = newest_first_ ? items_.end() : items_.begin();
-        if (newest_first_) {
-            while (place != items_.begin() && std::prev(place)->turn > n.turn)
-                --place;
-        } else {
-            while (place != items_.end() && place->turn < n.turn)
-                ++place;
-        }
+        auto place = items_.begin();
+        while (place != items_.end() && place->turn < n.turn)
+            ++place;
         items_.insert(place, n);
     }
 
-    void take_all(item_list& out) noexcept { out.splice(out.end(), items_); }
+    // Takes all but the next n.
+    void take_rest(std::size_t n, item_list& out) noexcept
+    {
+        const auto kept = static_cast<std::ptrdiff_t>(n);
+        if (newest_first_)
+            out.splice(out.end(), items_, items_.begin(), std::prev(items_.end(), kept));
+        else
+            out.splice(out.end(), items_, std::next(items_.begin(), kept), items_.end());
+    }
 
 private:
     bool newest_first_;

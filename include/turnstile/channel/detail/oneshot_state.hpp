@@ -33,6 +33,7 @@ public:
     }
 
     // The sender's side.
+    error_code can_send() noexcept;
     error_code send_error(const error_code& error) noexcept;
     void leave_sender() noexcept;
     // Whether the receiver has gone, or closed; and what a wait for that comes to.

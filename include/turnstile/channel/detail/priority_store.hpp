@@ -4,6 +4,9 @@
 
 #include <boost/intrusive/set.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -59,11 +62,12 @@ public:
     item_node& next() noexcept { return *items_.begin(); }
     item_node& surplus() noexcept { return *items_.rbegin(); }
     void restore(item_node& n) noexcept { insert(n); }
-    void take_all(item_list& out) noexcept
+    void take_rest(std::size_t n, item_list& out) noexcept
     {
-        items_.clear_and_dispose([&](node* n) {
-            n->home = nullptr;
-            out.push_back(*n);
+        const auto first = std::next(items_.begin(), static_cast<std::ptrdiff_t>(n));
+        items_.erase_and_dispose(first, items_.end(), [&](node* gone) {
+            gone->home = nullptr;
+            out.push_back(*gone);
         });
     }
 

@@ -10,8 +10,10 @@
 
 #include <turnstile/core/detail/start_wait.hpp>
 
+#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/associator.hpp>
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
@@ -102,11 +104,17 @@ class repeat_until : public repeat_place<Ask, Handler, Ask::threading::is_confin
 public:
     repeat_until(const Ask& ask, Predicate predicate, Handler handler)
         : repeat_until::repeat_place(ask, handler), ask_(ask), predicate_(std::move(predicate)),
-          handler_(std::move(handler))
+          handler_(std::move(handler)),
+          cancellation_(asio::get_associated_cancellation_slot(handler_),
+                        asio::enable_total_cancellation())
     {
     }
 
     const Handler& handler() const noexcept { return handler_; }
+
+    // The slot of each wait; what is emitted between two of them is remembered.
+    using cancellation_slot_type = asio::cancellation_slot;
+    cancellation_slot_type get_cancellation_slot() const noexcept { return cancellation_.slot(); }
 
     void start() &&
     {
@@ -116,7 +124,12 @@ public:
 
     void operator()(error_code ec, typename Ask::result_type result)
     {
-        if (ec || predicate_(std::as_const(*result))) {
+        const bool satisfied = !ec && predicate_(std::as_const(*result));
+        if (!ec && cancellation_.cancelled() != asio::cancellation_type::none) {
+            ec = asio::error::operation_aborted;
+            result = {};
+        }
+        if (ec || satisfied) {
             ask_.let_go();
             return this->finish([h = std::move(handler_), ec, r = std::move(result)]() mutable {
                 std::move(h)(ec, std::move(r));
@@ -130,6 +143,7 @@ private:
     kept_ask<Ask> ask_;
     Predicate predicate_;
     Handler handler_;
+    asio::cancellation_state cancellation_;
 };
 
 template <class Ask, class Predicate>
@@ -199,8 +213,8 @@ auto start_repeat(const Ask& ask, Predicate predicate, Token&& token)
 
 } // namespace turnstile::detail
 
-// Allocator, cancellation slot and the rest are the handler's; so is the executor, unless the
-// place has its own.
+// The allocator and the rest are the handler's; so is the executor, unless the place has its
+// own.
 template <template <class, class> class Associator, class Ask, class Predicate, class Handler,
           class Default>
 struct boost::asio::associator<Associator, turnstile::detail::repeat_until<Ask, Predicate, Handler>,

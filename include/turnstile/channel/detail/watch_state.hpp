@@ -4,6 +4,7 @@
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
 
+#include <atomic>
 #include <cstdint>
 
 namespace turnstile::detail {
@@ -12,6 +13,17 @@ struct change_waiter : waiter {
     using waiter::waiter;
     std::uint64_t seen = 0;
 };
+
+// What a wait for a version other than `seen` comes to, without the lock: so the end is looked
+// for first, since the version that is the latest then stays so.
+template <class Version, class Closed>
+verdict watch_outlook(const Version& version, const Closed& closed, std::uint64_t seen) noexcept
+{
+    const bool ended = closed.load(std::memory_order_acquire);
+    if (version.load(std::memory_order_acquire) != seen)
+        return verdict::granted();
+    return ended ? verdict::refused(errc::closed) : verdict::wait();
+}
 
 // The latest value with its version, and those who wait for another. All of them have seen
 // the latest: a new one lets all go, and each gets whatever is the latest when it arrives.
@@ -43,9 +55,7 @@ public:
     // Whether it is worth waiting for a version other than `seen`.
     verdict changed_since(std::uint64_t seen) const noexcept
     {
-        if (version() != seen)
-            return verdict::granted();
-        return is_closed() ? verdict::refused(errc::closed) : verdict::wait();
+        return watch_outlook(version_, closed_, seen);
     }
 
     // Puts n in place of the value, which it takes; the new version, or 0 if it is closed.
@@ -54,8 +64,6 @@ public:
     std::uint64_t store_if(std::uint64_t expected, node& n) noexcept;
 
     void close() noexcept;
-    // The object is being destroyed: nobody may start to wait any more.
-    void abandon() noexcept;
 
 private:
     std::uint64_t store_locked(node& n, ready_list& ready) noexcept;
@@ -67,7 +75,6 @@ private:
     node value_;
     typename Threading::template cell<std::uint64_t> version_{first}; // written under the lock
     typename Threading::template cell<bool> closed_{false};           // likewise
-    bool abandoned_ = false;
 };
 
 extern template class watch_state<thread_safe>;

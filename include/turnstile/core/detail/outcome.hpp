@@ -29,6 +29,15 @@ struct parcel<T> {
     static T open(type&& value) { return value ? T(std::move(*value)) : T(); }
 };
 
+// Where making a value from nothing may fail, that is left to where the handler is called.
+template <class T>
+    requires(moves_safely<T>&& std::is_default_constructible_v<T> &&
+             !std::is_nothrow_default_constructible_v<T>)
+struct parcel<T> {
+    using type = std::optional<T>;
+    static T open(type&& value) { return value ? T(std::move(*value)) : T(); }
+};
+
 template <class T>
     requires(!moves_safely<T>)
 struct parcel<std::optional<T>> {

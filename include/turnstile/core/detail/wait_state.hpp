@@ -142,17 +142,23 @@ protected:
         return std::forward<F>(f)();
     }
 
-    // Takes every queued waiter out and lets `decide` settle its fate; called under the lock.
+    // Takes every waiter out of the list and lets `decide` settle its fate; called under the lock.
+    template <class Decide>
+    static void decide_each(waiter_list& list, ready_list& ready, Decide decide) noexcept
+    {
+        while (!list.empty()) {
+            waiter& w = take_front(list);
+            decide(w);
+            ready.push_back(w);
+        }
+    }
+    // The same for all that are queued.
     template <class Decide>
     void decide_all(ready_list& ready, Decide decide) noexcept
     {
         waiter_list all;
         take_all(all);
-        while (!all.empty()) {
-            waiter& w = take_front(all);
-            decide(w);
-            ready.push_back(w);
-        }
+        decide_each(all, ready, decide);
     }
 
     // Under the lock: w was granted, has no use for it, and is to wait again; the caller
