@@ -18,12 +18,6 @@ namespace {
 
 using namespace channels;
 
-#if TURNSTILE_SANITIZED
-constexpr std::uint64_t seeds = 20;
-#else
-constexpr std::uint64_t seeds = 200;
-#endif
-
 constexpr std::size_t pushes = 6;
 constexpr std::size_t pops = 6;
 constexpr std::size_t join = pushes + pops;
@@ -249,7 +243,7 @@ void sweep(overflow policy)
     constexpr std::array<std::optional<closing>, 4> endings{std::nullopt, std::nullopt,
                                                             closing::drain, closing::discard};
     for (const std::size_t capacity : {0U, 1U, 3U, 100U}) {
-        kit::for_each_seed(seeds, [&](std::uint64_t seed) {
+        kit::for_each_seed(200, [&](std::uint64_t seed) {
             const bool lifo = Flavour::in_order_of_pushing && seed / 4 % 3 == 0;
             const settings s{capacity, policy, lifo ? order::lifo : order::fifo, endings[seed % 4]};
             bool reached = true;
