@@ -36,7 +36,8 @@ void retry_budget::deposit(nanoseconds now) noexcept
         if (balance_ >= token)
             note(false);
     }
-    listeners_.dispatch();
+    if (listeners_.somebody())
+        listeners_.dispatch();
 }
 
 bool retry_budget::withdraw(nanoseconds now) noexcept
@@ -50,7 +51,8 @@ bool retry_budget::withdraw(nanoseconds now) noexcept
         ++(enough ? withdrawals_ : refusals_);
         note(!enough);
     }
-    listeners_.dispatch();
+    if (listeners_.somebody())
+        listeners_.dispatch();
     return enough;
 }
 

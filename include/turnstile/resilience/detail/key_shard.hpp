@@ -57,7 +57,7 @@ public:
             this->update([&](ready_list&) {
                 this->note_rejection(&key, errc::rejected, n, nanoseconds::max());
             });
-            listeners_.dispatch();
+            tell();
             return verdict::refused(errc::rejected);
         }
     }
@@ -68,7 +68,7 @@ public:
             return base::start(w);
         const wait_state_ptr<Threading> keep_alive(this); // the handler may destroy the object
         base::start(w);
-        listeners_.dispatch();
+        tell();
     }
 
     nanoseconds time_until(const Key& key, std::uint64_t n) noexcept
@@ -117,7 +117,7 @@ public:
             for (auto& entry : map_)
                 this->convert(entry.second, old, now);
         });
-        listeners_.dispatch();
+        tell();
     }
 
     // Nobody is told anything more.
@@ -167,7 +167,7 @@ private:
         }
         if (failed)
             std::rethrow_exception(failed);
-        listeners_.dispatch();
+        tell();
         return *result;
     }
 
@@ -196,6 +196,12 @@ private:
             out.nodes[out.size++] = map_.extract(map_.find(entry.first));
         }
         return true;
+    }
+
+    void tell() noexcept
+    {
+        if (listeners_.somebody())
+            listeners_.dispatch();
     }
 
     key_slot* find(const void* key) noexcept override
