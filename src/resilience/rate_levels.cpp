@@ -25,7 +25,7 @@ error_code rate_levels<Threading>::check(const std::vector<bandwidth>& limits) n
 // always be told from one that was changed.
 template <class Threading>
 rate_levels<Threading>::rate_levels(std::vector<bandwidth> limits, nanoseconds now)
-    : origin_(saturating_sub(now, nanoseconds(1))), changed_(now)
+    : origin_(saturating_sub(now, nanoseconds(1)))
 {
     plan start(std::move(limits));
     set_first(gcra(start.limits.front()));
@@ -59,10 +59,11 @@ template <class Threading>
 auto rate_levels<Threading>::try_take(nanoseconds now, std::uint64_t n, rate_stamp& stamp) noexcept
     -> outcome
 {
+    stamp.taken = now;
+    // Before the word: what is given back meanwhile may count twice then, but is never missed.
+    stamp.refunds = refunds_.load(std::memory_order_acquire);
     const gcra rule = first();
     const gcra::ticks full = word_.load(std::memory_order_relaxed) >> 1;
-    stamp.taken = now;
-    stamp.refunds = refunds_.load(std::memory_order_relaxed);
     // What others take meanwhile only makes it later.
     stamp.full = std::max(
         now, saturating_add(origin_, nanoseconds(static_cast<std::int64_t>(full / rule.scale()))));
@@ -119,7 +120,7 @@ template <class Threading>
 nanoseconds rate_levels<Threading>::not_full_until(const rate_stamp& stamp) const noexcept
 {
     const std::uint64_t last = refunds_.load(std::memory_order_relaxed);
-    if (last - stamp.refunds > recent_.size() || stamp.taken < changed_)
+    if (last - stamp.refunds > recent_.size())
         return stamp.taken;
     nanoseconds full = stamp.full;
     for (std::uint64_t i = stamp.refunds; i != last; ++i) {
@@ -143,7 +144,7 @@ void rate_levels<Threading>::give_back(nanoseconds now, std::uint64_t n,
     });
     const std::uint64_t number = refunds_.load(std::memory_order_relaxed);
     recent_[number % recent_.size()] = r;
-    refunds_.store(number + 1, std::memory_order_relaxed);
+    refunds_.store(number + 1, std::memory_order_release);
 }
 
 template <class Threading>
@@ -180,7 +181,9 @@ void rate_levels<Threading>::change(plan& next, nanoseconds now) noexcept
     for (const gcra& other : rules_)
         least = std::min(least, other.burst());
     burst_.store(least, std::memory_order_relaxed);
-    changed_ = now;
+    // What stamps say is in the old measure: for them too many have given back since.
+    refunds_.store(refunds_.load(std::memory_order_relaxed) + recent_.size() + 1,
+                   std::memory_order_release);
 }
 
 template class rate_levels<thread_safe>;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 namespace turnstile {
 namespace {
@@ -27,29 +28,51 @@ retry_budget::retry_budget(const options& o)
 
 void retry_budget::deposit(nanoseconds now) noexcept
 {
-    const std::lock_guard lock(mutex_);
-    refill(now);
-    add(per_call_);
-    ++deposits_;
+    {
+        const std::lock_guard lock(mutex_);
+        refill(now);
+        add(per_call_);
+        ++deposits_;
+        if (balance_ >= token)
+            note(false);
+    }
+    if (listeners_.somebody())
+        listeners_.dispatch();
 }
 
 bool retry_budget::withdraw(nanoseconds now) noexcept
 {
-    const std::lock_guard lock(mutex_);
-    refill(now);
-    if (balance_ < token) {
-        ++refusals_;
-        return false;
+    bool enough = false;
+    {
+        const std::lock_guard lock(mutex_);
+        refill(now);
+        enough = balance_ >= token;
+        balance_ -= enough ? token : 0;
+        ++(enough ? withdrawals_ : refusals_);
+        note(!enough);
     }
-    balance_ -= token;
-    ++withdrawals_;
-    return true;
+    if (listeners_.somebody())
+        listeners_.dispatch();
+    return enough;
 }
+
+listener_id retry_budget::add_listener(std::function<void(const budget_event&)> listener)
+{
+    return listeners_.add(std::move(listener));
+}
+
+bool retry_budget::remove_listener(listener_id id) noexcept { return listeners_.remove(id); }
 
 retry_budget::statistics retry_budget::stats() const noexcept
 {
     const std::lock_guard lock(mutex_);
     return {deposits_, withdrawals_, refusals_, static_cast<double>(balance_) / token};
+}
+
+void retry_budget::note(bool exhausted) noexcept
+{
+    if (std::exchange(exhausted_, exhausted) != exhausted)
+        listeners_.publish(exhausted ? budget_event::exhausted : budget_event::available);
 }
 
 void retry_budget::refill(nanoseconds now) noexcept

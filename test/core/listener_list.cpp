@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(clearing_inside_a_listener_ends_it_all, P, kit::po
     told<P> t;
     t.list.add([&](int) {
         t.log += "a";
-        t.list.clear();
+        t.list.close();
     });
     t.add('b');
     t.list.publish(1);

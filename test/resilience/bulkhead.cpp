@@ -497,6 +497,48 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(failed_calls_lower_an_adaptive_limit, P, kit::poli
     BOOST_TEST(b.stats().dropped == 2U);
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_that_outlives_the_bulkhead_asks_no_rule, P, kit::policies)
+{
+    asio::io_context io;
+    bool gone = false;
+    bulkhead_options options{.adaptive = turnstile::aimd_options{}};
+    options.classify = [&](const turnstile::failure&) {
+        BOOST_TEST(!gone);
+        return call_outcome::failure;
+    };
+    auto b = std::make_unique<bulkhead_of<P>>(io, options);
+    asio::steady_timer timer(io, asio::steady_timer::time_point::max());
+    completion c;
+    b->async_call(timer.async_wait(asio::deferred), c.handler([] {}));
+    b.reset();
+    gone = true;
+    timer.cancel();
+    kit::run(io);
+    BOOST_TEST(c.aborted());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_that_is_not_let_in_gets_a_rejection, P, kit::policies)
+{
+    fixture<P> f({.limit = 1, .max_queue = 1, .max_wait = 1s});
+    f.fill();
+    std::vector<error_code> codes;
+    const auto note = [&](std::exception_ptr e) {
+        try {
+            std::rethrow_exception(e);
+        } catch (const turnstile::rejection& r) {
+            codes.push_back(r.code());
+            BOOST_TEST((r.retry_after() == nanoseconds::max()));
+        }
+    };
+    for (int i = 0; i != 2; ++i)
+        f.bulkhead.async_call([]() -> asio::awaitable<void> { co_return; }, note);
+    manual_clock::advance(f.io, 1s);
+    kit::run(f.io);
+    BOOST_TEST_REQUIRE(codes.size() == 2U);
+    BOOST_TEST((codes[0] == errc::rejected));
+    BOOST_TEST((codes[1] == errc::timed_out));
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_may_call_and_end_the_bulkhead, P, kit::policies)
 {
     asio::io_context io;

@@ -596,6 +596,38 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_may_end_the_breaker, P, kit::policies)
     BOOST_TEST(c.aborted());
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_that_outlives_the_breaker_asks_no_rule, P, kit::policies)
+{
+    asio::io_context io;
+    auto options = three_in_a_row();
+    options.window = turnstile::consecutive_failures{1};
+    bool gone = false;
+    options.classify = [&](const turnstile::failure&) {
+        BOOST_TEST(!gone);
+        return call_outcome::failure;
+    };
+    options.break_duration = [&](const turnstile::break_info&) {
+        BOOST_TEST(!gone);
+        return turnstile::nanoseconds(1ms);
+    };
+    const auto classify = [&](error_code, int) {
+        BOOST_TEST(!gone);
+        return call_outcome::failure;
+    };
+    auto breaker = std::make_unique<breaker_of<P>>(io, options);
+    service s;
+    std::vector<error_code> ended;
+    const auto handler = [&](error_code ec, int) { ended.push_back(ec); };
+    breaker->async_call(s.call(), handler);
+    breaker->async_call(s.call(), classify, handler);
+    breaker.reset();
+    gone = true;
+    s.end(asio::error::connection_refused);
+    s.end(asio::error::connection_refused);
+    kit::run(io);
+    BOOST_TEST(ended.size() == 2U);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_generator_that_throws_leaves_what_was_proposed, P, kit::policies)
 {
     auto options = three_in_a_row();

@@ -8,7 +8,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <memory>
 #include <optional>
+#include <vector>
 
 namespace {
 
@@ -233,6 +235,66 @@ BOOST_AUTO_TEST_CASE(the_delay_follows_the_latencies)
     BOOST_TEST(hedge.stats().attempts == hedge_policy::samples_needed + 2);
     BOOST_TEST(hedge.stats().hedged == 1U);
     BOOST_TEST(hedge.stats().hedge_won == 1U);
+}
+
+// Half of the first attempts take for ever, and a second one is quick: such a call has taken as
+// long as its delay, and must not count as a quick one.
+BOOST_AUTO_TEST_CASE(a_call_that_a_hedge_has_saved_was_slow_nonetheless)
+{
+    turnstile::basic_hedge<asio::any_io_executor, manual_clock> hedge(
+        io.get_executor(), hedge_policy::at_percentile(0.6, 1s));
+    for (int i = 0; i != 40; ++i) {
+        completion c;
+        hedge.async_call(operation, c.handler([](int) {}));
+        poll();
+        advance(10ms);
+        if (i % 2 != 0)
+            advance(hedge.stats().delay);
+        operation.succeed(operation.started() - 1, 1);
+        kit::run(io);
+        BOOST_TEST(c.succeeded());
+    }
+    BOOST_TEST(hedge.stats().hedge_won == 20U);
+    BOOST_TEST((hedge.stats().delay >= 1s));
+}
+
+BOOST_AUTO_TEST_CASE(listeners_are_told_of_hedges_that_begin_and_win)
+{
+    using turnstile::hedge_event;
+    auto hedge = std::make_unique<turnstile::basic_hedge<asio::any_io_executor, manual_clock>>(
+        io.get_executor(), after_a_second);
+    std::vector<hedge_event> told;
+    hedge->add_listener([&](const hedge_event& e) {
+        told.push_back(e);
+        (void)hedge->stats(); // would deadlock under the lock
+    });
+    const auto call = [&] {
+        hedge->async_call(operation, [](error_code, int) {});
+        poll();
+        advance(1s);
+    };
+    call();
+    BOOST_TEST_REQUIRE(told.size() == 1U);
+    BOOST_TEST(told[0].kind == hedge_event::started);
+    BOOST_TEST(told[0].attempt == 2U);
+    BOOST_TEST((told[0].elapsed == 1s));
+    advance(1s);
+    operation.succeed(1, 7);
+    kit::run(io);
+    BOOST_TEST_REQUIRE(told.size() == 2U);
+    BOOST_TEST(told[1].kind == hedge_event::won);
+    BOOST_TEST(told[1].attempt == 2U);
+    BOOST_TEST((told[1].elapsed == 2s));
+    call();
+    operation.succeed(2, 7); // the first one wins
+    kit::run(io);
+    BOOST_TEST(told.size() == 3U);
+    hedge->async_call(operation, [](error_code, int) {});
+    hedge.reset(); // the call goes on, and nobody is told
+    advance(1s);
+    operation.succeed(5, 7);
+    kit::run(io);
+    BOOST_TEST(told.size() == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(a_percentile_must_be_one)

@@ -121,6 +121,76 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_any_waiter_moves_the_others_up, P, kit:
     }
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_listener_is_told_whom_a_change_leaves_no_hope, P, kit::policies)
+{
+    kit::drained_context io;
+    std::vector<std::pair<std::string, rate_event>> told;
+    const auto listener = [&](const std::string& key, const rate_event& e) {
+        told.emplace_back(key, e);
+    };
+    keyed_of<std::string, P> l(io, per_second(10, 5), {.listener = listener});
+    BOOST_TEST(l.try_acquire("ann", 5));
+    BOOST_TEST(l.try_acquire("bob", 5));
+    completion too_large;
+    completion too_late;
+    l.async_acquire("ann", 5, too_large.handler(nothing));
+    l.async_acquire("bob", 1, 1s, too_late.handler(nothing));
+    l.set_limit(per_second(0.1, 2));
+    kit::run(io);
+    BOOST_TEST((too_large.error() == errc::too_large));
+    BOOST_TEST((too_late.error() == errc::rate_limited));
+    BOOST_TEST_REQUIRE(told.size() == 2U);
+    if (told[0].first != "ann") // keys are in no order
+        std::swap(told[0], told[1]);
+    BOOST_TEST(told[0].first == "ann");
+    BOOST_TEST((told[0].second.code == errc::too_large));
+    BOOST_TEST(told[1].first == "bob");
+    BOOST_TEST((told[1].second.code == errc::rate_limited));
+    BOOST_TEST(l.stats().rejected == 2U);
+}
+
+// A key of which only so many copies can be made.
+struct scarce_key {
+    explicit scarce_key(int& copies) : left(&copies) {}
+    scarce_key(const scarce_key& other) : left(other.left)
+    {
+        if ((*left)-- == 0)
+            throw std::bad_alloc();
+    }
+    scarce_key(scarce_key&&) = default;
+    bool operator==(const scarce_key&) const { return true; }
+
+    int* left;
+};
+struct scarce_hash {
+    std::size_t operator()(const scarce_key&) const noexcept { return 0; }
+};
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_key_that_cannot_be_stored_is_rejected, P, kit::policies)
+{
+    kit::drained_context io;
+    turnstile::basic_keyed_rate_limiter<scarce_key, scarce_hash, std::equal_to<scarce_key>,
+                                        asio::any_io_executor, P, kit::manual_clock>
+        l(io, per_second(10, 1));
+    bool told = false;
+    const auto acquire = [&]() -> asio::awaitable<void> {
+        int copies = 1; // for the operation itself
+        const scarce_key key(copies);
+        error_code ec;
+        co_await l.async_acquire(key, asio::redirect_error(asio::use_awaitable, ec));
+        told = ec == errc::rejected;
+    };
+    for (const bool cancellable : {false, true}) {
+        told = false;
+        asio::cancellation_signal signal;
+        const auto slot = cancellable ? signal.slot() : asio::cancellation_slot();
+        asio::co_spawn(io, acquire(), asio::bind_cancellation_slot(slot, asio::detached));
+        kit::run(io);
+        BOOST_TEST(told);
+    }
+    BOOST_TEST(l.stats().rejected == 2U);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(limits_on_the_wait_hold_for_each_key, P, kit::policies)
 {
     kit::drained_context io;

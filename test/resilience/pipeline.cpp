@@ -7,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,6 +54,27 @@ BOOST_AUTO_TEST_CASE(an_empty_pipeline_is_just_the_operation)
     operation.succeed(0, 7);
     kit::run(io);
     BOOST_TEST(done.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE(a_retry_comes_back_when_the_rate_limiter_says)
+{
+    turnstile::basic_rate_limiter<asio::any_io_executor, turnstile::thread_safe, manual_clock>
+        limiter(io, turnstile::per_second(10, 1), {.max_waiters = 0});
+    BOOST_TEST(limiter.try_acquire());
+    const auto p = pipeline().retry(policy).rate_limit(limiter);
+    bool ran = false;
+    p.async_run(
+        [&]() -> asio::awaitable<void> {
+            ran = true;
+            co_return;
+        },
+        [](std::exception_ptr e) { BOOST_TEST(!e); });
+    poll();
+    advance(100ms - 1ns);
+    BOOST_TEST(!ran);
+    advance(1ns); // the policy's own delay is a second
+    BOOST_TEST(ran);
+    kit::run(io);
 }
 
 BOOST_AUTO_TEST_CASE(stages_run_from_the_outside_in_as_they_are_written)

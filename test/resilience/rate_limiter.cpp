@@ -460,6 +460,39 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_operation_is_cancelled_while_it_waits, P, kit::
     BOOST_TEST(l.time_until().count() == nanoseconds(100ms).count());
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_change_at_the_time_of_a_grant_mints_nothing, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, bandwidth{1, 100ns, 10});
+    BOOST_TEST(l.try_acquire(5));
+    request r(l, 5); // granted, and not yet told
+    l.set_limits(bandwidth{1, 1ns, 10});
+    kit::manual_clock::shift(100ns);
+    BOOST_TEST(l.try_acquire(10));
+    r.cancel(); // the bucket would have been full without it
+    kit::run(io);
+    BOOST_TEST(r.c.aborted());
+    BOOST_TEST(l.available() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_rejected_coroutine_knows_when_to_try_again, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 1), {.max_waiters = 0});
+    BOOST_TEST(l.try_acquire());
+    std::exception_ptr thrown;
+    l.async_call([]() -> asio::awaitable<void> { co_return; },
+                 [&](std::exception_ptr e) { thrown = e; });
+    kit::run(io);
+    BOOST_TEST_REQUIRE(bool(thrown));
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const turnstile::rejection& r) {
+        BOOST_TEST((r.code() == errc::rejected));
+        BOOST_TEST(r.retry_after().count() == nanoseconds(100ms).count());
+    }
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(by_the_steady_clock_it_waits_too, P, kit::policies)
 {
     kit::drained_context io;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -72,13 +73,12 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_without_the_lock, P, kit::polic
 {
     kit::drained_context io;
     std::vector<rate_event> events;
-    limiter_of<P>* limiter = nullptr;
-    limiter_of<P> l(io, per_second(10, 2), {.listener = [&](const rate_event& e) {
-                        events.push_back(e);
-                        (void)limiter->stats(); // would deadlock under the lock
-                        (void)limiter->time_until();
-                    }});
-    limiter = &l;
+    limiter_of<P> l(io, per_second(10, 2));
+    l.add_listener([&](const rate_event& e) {
+        events.push_back(e);
+        (void)l.stats(); // would deadlock under the lock
+        (void)l.time_until();
+    });
     BOOST_TEST(l.try_acquire(2));
     BOOST_TEST(events.empty());
 
@@ -122,9 +122,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_without_the_lock, P, kit::polic
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_that_throws_changes_nothing, P, kit::policies)
 {
     kit::drained_context io;
-    limiter_of<P> l(io, per_second(10, 1), {.max_waiters = 1, .listener = [](const rate_event&) {
-                                                throw std::runtime_error("from a listener");
-                                            }});
+    limiter_of<P> l(io, per_second(10, 1), {.max_waiters = 1});
+    l.add_listener([](const rate_event&) { throw std::runtime_error("from a listener"); });
     BOOST_TEST(l.try_acquire());
     BOOST_TEST(!l.try_acquire());
     completion first;
@@ -134,6 +133,90 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_that_throws_changes_nothing, P, kit::po
     pass(io, 100ms);
     BOOST_TEST(first.succeeded());
     BOOST_TEST((second.error() == errc::rejected));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_why_a_waiter_was_rejected, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 2));
+    BOOST_TEST(l.try_acquire(2));
+    completion first;
+    l.async_acquire(2, first.handler(nothing));
+    std::vector<rate_event> rejected;
+    l.add_listener([&](const rate_event& e) {
+        if (e.kind == rate_event::rejected)
+            rejected.push_back(e);
+    });
+    l.set_limits(per_second(10, 1));
+    kit::run(io);
+    BOOST_TEST((first.error() == errc::too_large));
+    BOOST_TEST_REQUIRE(rejected.size() == 1U);
+    BOOST_TEST((rejected[0].code == errc::too_large));
+    BOOST_TEST(rejected[0].permits == 2U);
+    BOOST_TEST((rejected[0].retry_after == nanoseconds::max()));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_in_the_order_of_events, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 1));
+    BOOST_TEST(l.try_acquire());
+    std::vector<rate_event::kind_type> told;
+    l.add_listener([&](const rate_event& e) { told.push_back(e.kind); });
+    asio::cancellation_signal signal;
+    completion first;
+    completion second;
+    l.async_acquire(asio::bind_cancellation_slot(signal.slot(), first.handler(nothing)));
+    signal.emit(asio::cancellation_type::terminal);
+    l.async_acquire(second.handler(nothing)); // somebody waits again before anybody was told
+    const std::vector so_far{rate_event::throttled, rate_event::recovered, rate_event::throttled};
+    BOOST_TEST((told == so_far));
+    pass(io, 100ms);
+    BOOST_TEST(second.succeeded());
+    BOOST_TEST_REQUIRE(told.size() == 4U);
+    BOOST_TEST(told.back() == rate_event::recovered);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_nothing_after_the_end, P, kit::policies)
+{
+    kit::drained_context io;
+    auto l = std::make_unique<limiter_of<P>>(io, per_second(10, 1));
+    BOOST_TEST(l->try_acquire());
+    bool gone = false;
+    l->add_listener([&](const rate_event&) { BOOST_TEST(!gone); });
+    completion waits;
+    l->async_acquire(waits.handler(nothing));
+    l.reset();
+    gone = true;
+    kit::run(io);
+    BOOST_TEST(waits.aborted());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_may_end_the_limiter, P, kit::policies)
+{
+    kit::drained_context io;
+    auto l = std::make_unique<limiter_of<P>>(io, per_second(10, 1));
+    BOOST_TEST(l->try_acquire());
+    completion waits;
+    l->async_acquire(waits.handler(nothing));
+    l->add_listener([&](const rate_event&) { l.reset(); });
+    BOOST_TEST(!l->try_acquire());
+    BOOST_TEST(!l);
+    kit::run(io);
+    BOOST_TEST(waits.aborted());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_removed_listener_is_told_nothing, P, kit::policies)
+{
+    asio::io_context io;
+    limiter_of<P> l(io, per_second(10, 1));
+    int told = 0;
+    const turnstile::listener_id id = l.add_listener([&](const rate_event&) { ++told; });
+    BOOST_TEST(!l.try_acquire(2));
+    BOOST_TEST(l.remove_listener(id));
+    BOOST_TEST(!l.remove_listener(id));
+    BOOST_TEST(!l.try_acquire(2));
+    BOOST_TEST(told == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

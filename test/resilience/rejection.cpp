@@ -1,4 +1,3 @@
-#include <turnstile/resilience/call_outcome.hpp>
 #include <turnstile/resilience/rejection.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -24,12 +23,6 @@ BOOST_AUTO_TEST_CASE(a_rejection_is_a_system_error_that_knows_when_to_try_again)
         BOOST_TEST_REQUIRE(as_rejection);
         BOOST_TEST((as_rejection->retry_after() == 5ms));
     }
-}
-
-BOOST_AUTO_TEST_CASE(tallies_compare)
-{
-    BOOST_TEST((turnstile::call_tally{3, 2, 1} == turnstile::call_tally{3, 2, 1}));
-    BOOST_TEST((turnstile::call_tally{3, 2, 1} != turnstile::call_tally{3, 2, 0}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -217,6 +217,36 @@ BOOST_AUTO_TEST_CASE(a_listener_hears_of_each_retry)
     BOOST_TEST(heard[1].error.code() == asio::error::host_unreachable);
 }
 
+BOOST_AUTO_TEST_CASE(listeners_of_the_object_hear_of_the_retries_of_all_calls)
+{
+    auto retry =
+        std::make_unique<turnstile::basic_retry<retry_policy, asio::any_io_executor, manual_clock>>(
+            io.get_executor(), policy);
+    std::vector<retry_event> told;
+    retry->add_listener([&](const retry_event& e) {
+        told.push_back(e);
+        throw std::runtime_error("dropped");
+    });
+    for (int i = 0; i != 2; ++i)
+        retry->async_call(operation, [](error_code, int) {});
+    operation.fail(0, refused);
+    operation.fail(1, refused);
+    poll();
+    BOOST_TEST_REQUIRE(told.size() == 2U);
+    BOOST_TEST(told[1].attempt == 1U);
+    BOOST_TEST((told[1].delay == 1s));
+    BOOST_TEST(told[1].error.code() == refused);
+    advance(1s);
+    retry.reset(); // the calls go on, and nobody is told
+    operation.fail(2, refused);
+    operation.succeed(3, 1);
+    poll();
+    advance(1s);
+    operation.succeed(4, 1);
+    kit::run(io);
+    BOOST_TEST(told.size() == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(what_the_users_functions_throw_is_delivered)
 {
     start(policy.on_retry([](const retry_event&) { throw std::runtime_error("listener"); }));
@@ -225,7 +255,7 @@ BOOST_AUTO_TEST_CASE(what_the_users_functions_throw_is_delivered)
     BOOST_TEST(done.error() == errc::operation_failed);
 }
 
-BOOST_AUTO_TEST_CASE(no_delay_needs_no_timer)
+BOOST_AUTO_TEST_CASE(without_a_delay_the_next_attempt_begins_at_once)
 {
     start(retry_policy().backoff(backoff::constant(0s)));
     operation.fail(0, refused);
@@ -253,6 +283,28 @@ BOOST_AUTO_TEST_CASE(an_operation_that_fails_to_start_is_retried)
     kit::run(io);
     BOOST_TEST(done.error() == refused);
     BOOST_TEST(attempts == 1000);
+}
+
+// There is nothing in such an attempt that lets others go on.
+BOOST_AUTO_TEST_CASE(attempts_that_fail_to_start_can_be_cancelled)
+{
+    int attempts = 0;
+    const auto throwing = [&](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code, int)>(
+            [&](auto) {
+                if (++attempts == 10'000)
+                    throw turnstile::system_error(asio::error::operation_aborted); // enough
+                throw turnstile::system_error(refused);
+            },
+            token);
+    };
+    turnstile::async_retry<manual_clock>(
+        io.get_executor(), policy.backoff(backoff::constant(0s)).unlimited_attempts(), throwing,
+        asio::bind_cancellation_slot(signal.slot(), done.handler([](int) {})));
+    asio::post(io, [&] { asio::post(io, [&] { signal.emit(asio::cancellation_type::total); }); });
+    kit::run(io);
+    BOOST_TEST(done.aborted());
+    BOOST_TEST(attempts < 100);
 }
 
 BOOST_AUTO_TEST_CASE(a_coroutine_is_run_again_from_its_beginning)

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <limits>
+#include <vector>
 
 namespace {
 
@@ -90,6 +91,31 @@ BOOST_AUTO_TEST_CASE(senseless_figures_are_refused)
     retry_budget huge({1e300, 1e300, 1e300});
     huge.deposit(0s);
     BOOST_TEST(huge.withdraw(1s));
+}
+
+BOOST_AUTO_TEST_CASE(listeners_are_told_when_it_is_exhausted_and_when_it_is_not)
+{
+    turnstile::retry_budget budget({.per_call = 0.5, .per_second = 0, .capacity = 1});
+    std::vector<turnstile::budget_event> told;
+    const turnstile::listener_id id = budget.add_listener([&](const turnstile::budget_event& e) {
+        told.push_back(e);
+        (void)budget.stats(); // would deadlock under the lock
+    });
+    BOOST_TEST(budget.withdraw(0s));
+    BOOST_TEST(told.empty());
+    BOOST_TEST(!budget.withdraw(0s));
+    BOOST_TEST(!budget.withdraw(0s)); // nothing new
+    BOOST_TEST_REQUIRE(told.size() == 1U);
+    BOOST_TEST((told.back() == turnstile::budget_event::exhausted));
+    budget.deposit(0s);
+    BOOST_TEST(told.size() == 1U); // half a token
+    budget.deposit(0s);
+    BOOST_TEST_REQUIRE(told.size() == 2U);
+    BOOST_TEST((told.back() == turnstile::budget_event::available));
+    BOOST_TEST(budget.remove_listener(id));
+    BOOST_TEST(budget.withdraw(0s));
+    BOOST_TEST(!budget.withdraw(0s));
+    BOOST_TEST(told.size() == 2U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

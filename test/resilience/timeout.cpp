@@ -213,6 +213,31 @@ BOOST_AUTO_TEST_CASE(a_point_in_time_is_a_limit_too)
     BOOST_TEST(late.error() == errc::timed_out);
 }
 
+BOOST_AUTO_TEST_CASE(a_point_in_time_may_be_in_larger_or_smaller_steps)
+{
+    using seconds_point = std::chrono::time_point<manual_clock, std::chrono::seconds>;
+    using fine = std::chrono::duration<std::int64_t, std::pico>;
+    using fine_point = std::chrono::time_point<manual_clock, fine>;
+    completion never;
+    completion ever;
+    completion exact;
+    operation(turnstile::timeout_at(seconds_point::max(), never.handler([](int) {})));
+    operation(turnstile::timeout_at(seconds_point::min(), ever.handler([](int) {})));
+    manual_clock::shift(-manual_clock::now().time_since_epoch()); // picoseconds are soon too many
+    operation(turnstile::timeout_at(fine_point(fine(2001)), exact.handler([](int) {})));
+    advance(0s);
+    BOOST_TEST(ever.error() == errc::timed_out);
+    advance(2ns);
+    BOOST_TEST(!exact.done());
+    advance(1ns);
+    BOOST_TEST(exact.error() == errc::timed_out);
+    advance(std::chrono::hours(24 * 365));
+    BOOST_TEST(!never.done());
+    operation.succeed(0, 1);
+    kit::run(io);
+    BOOST_TEST(never.succeeded());
+}
+
 BOOST_AUTO_TEST_CASE(the_time_counts_from_the_start_of_the_operation)
 {
     auto deferred = operation(after(10s, asio::deferred));
@@ -478,6 +503,36 @@ BOOST_AUTO_TEST_CASE(the_object_counts)
 }
 
 // --- Executor, memory and lifetime.
+
+BOOST_AUTO_TEST_CASE(listeners_are_told_of_each_call_that_times_out)
+{
+    auto limit = std::make_unique<turnstile::basic_timeout<asio::any_io_executor, manual_clock>>(
+        io.get_executor(), 10s);
+    int told = 0;
+    const turnstile::listener_id id = limit->add_listener([&](const turnstile::timeout_event& e) {
+        BOOST_TEST((e.limit == 10s));
+        told += static_cast<int>(limit->stats().timed_out);
+    });
+    const auto call = [&] { limit->async_call(operation, [](error_code, int) {}); };
+    call();
+    operation.succeed(0, 1);
+    poll();
+    BOOST_TEST(told == 0);
+    call();
+    advance(10s);
+    BOOST_TEST(told == 1);
+    BOOST_TEST(limit->remove_listener(id));
+    call();
+    advance(10s);
+    BOOST_TEST(told == 1);
+    limit->add_listener([&](const turnstile::timeout_event&) { ++told; });
+    call();
+    limit.reset(); // the call goes on, and nobody is told
+    advance(10s);
+    kit::run(io);
+    BOOST_TEST(told == 1);
+    BOOST_TEST(operation.running() == 0U);
+}
 
 BOOST_AUTO_TEST_CASE(the_handler_runs_on_its_executor)
 {

@@ -66,7 +66,7 @@ template <>
 struct boost::asio::wait_traits<shared_clock> {
     static nanoseconds to_wait_duration(const nanoseconds&)
     {
-        shared_clock::advance(100ns);
+        shared_clock::advance(500ns);
         return 10us;
     }
     static nanoseconds to_wait_duration(const shared_clock::time_point&)
@@ -102,6 +102,8 @@ BOOST_AUTO_TEST_CASE(many_threads_never_get_more_than_rate_and_burst)
     BOOST_TEST(l.stats().granted == taken);
 }
 
+// The workers ask for about ten times as much as they let time pass for, here and below: it is
+// the limit that holds them back.
 BOOST_AUTO_TEST_CASE(so_it_is_with_several_bandwidths_waiters_cancellations_and_changes)
 {
     asio::io_context io;
@@ -117,7 +119,7 @@ BOOST_AUTO_TEST_CASE(so_it_is_with_several_bandwidths_waiters_cancellations_and_
                     signal.emit(asio::cancellation_type::total);
             });
             const auto n = static_cast<std::uint64_t>(1 + (i + id) % 5);
-            shared_clock::advance(500ns);
+            shared_clock::advance(50ns);
             auto [ec] = co_await l.async_acquire(n, asio::as_tuple(asio::bind_cancellation_slot(
                                                         signal.slot(), asio::use_awaitable)));
             if (!ec)
@@ -129,7 +131,7 @@ BOOST_AUTO_TEST_CASE(so_it_is_with_several_bandwidths_waiters_cancellations_and_
                 reserved.cancel();
             else
                 taken += 2;
-            shared_clock::advance(3us);
+            shared_clock::advance(250ns);
             // The posted function uses the signal: let it run first.
             co_await asio::post(asio::use_awaitable);
         }
@@ -137,10 +139,10 @@ BOOST_AUTO_TEST_CASE(so_it_is_with_several_bandwidths_waiters_cancellations_and_
     for (int i = 0; i != 8; ++i)
         asio::co_spawn(asio::make_strand(io), worker(i), asio::detached);
     run_on_threads(io);
-    shared_clock::advance(1ms); // the last reservations may be for later
+    shared_clock::advance(100us); // the last reservations may be for later
     const auto earned = static_cast<std::uint64_t>((shared_clock::now() - start) / 1us);
     BOOST_TEST(taken <= earned + 50);
-    BOOST_TEST(taken > 0U);
+    BOOST_TEST(l.stats().waited > 0U);
     BOOST_TEST(l.stats().waiting == 0U);
     BOOST_TEST(l.available() == 20U);
 }
@@ -170,7 +172,7 @@ BOOST_AUTO_TEST_CASE(keys_come_wait_and_are_forgotten_on_many_threads)
                 taken[static_cast<std::size_t>(key)] += 2;
             if (l.try_acquire(key))
                 ++taken[static_cast<std::size_t>(key)];
-            shared_clock::advance(300ns);
+            shared_clock::advance(30ns);
             if (i % 64 == 0)
                 l.purge();
             co_await asio::post(asio::use_awaitable);
@@ -182,6 +184,8 @@ BOOST_AUTO_TEST_CASE(keys_come_wait_and_are_forgotten_on_many_threads)
     const auto earned = static_cast<std::uint64_t>((shared_clock::now() - start) / 1us);
     for (const auto& n : taken)
         BOOST_TEST(n <= earned + 3);
+    BOOST_TEST(l.stats().waited > 0U);
+    BOOST_TEST(l.stats().waiting == 0U);
     shared_clock::advance(1s);
     l.purge();
     BOOST_TEST(l.size() == 0U);

@@ -22,7 +22,8 @@ enum class errc {
     rejected,          ///< There is no room for this operation, and its policy is not to wait.
     rate_limited,      ///< The rate limit leaves no room for this operation now.
     circuit_open,      ///< The circuit breaker is open.
-    retries_exhausted, ///< Every attempt allowed has failed.
+    retries_exhausted, ///< Every attempt allowed has failed; for those who retry themselves:
+                       ///< `retry` delivers what the last attempt has ended with.
     over_count,        ///< The count would rise above its upper bound; it was left as it was.
     predicate_failed,  ///< The predicate that was waited for threw an exception.
     sender_gone,       ///< The sending end is gone, and has sent nothing.

@@ -11,8 +11,8 @@
 #include <turnstile/resilience/detail/bulkhead_call.hpp>
 #include <turnstile/resilience/detail/bulkhead_state.hpp>
 #include <turnstile/resilience/detail/held_call.hpp>
+#include <turnstile/resilience/detail/permitted_call.hpp>
 
-#include <functional>
 #include <utility>
 
 namespace turnstile {
@@ -65,14 +65,15 @@ private:
 /// `gradient_options` finds its own size from how long calls take and how they end.
 ///
 /// Fairness: strict FIFO, and `try_acquire` fails while others wait.
-/// Destruction: every waiter completes with `operation_aborted`; calls that are out go on.
-/// Permits must not outlive it.
+/// Listeners: of every change of the limit, as `limit_change`.
+/// Destruction: every waiter completes with `operation_aborted`; calls that are out go on,
+/// and nobody is told of their end. Permits must not outlive it.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
-class basic_bulkhead
-    : public detail::io_object<Executor, Threading, detail::bulkhead_state<Threading, Clock>> {
+class basic_bulkhead : public detail::listening_object<Executor, Threading,
+                                                       detail::bulkhead_state<Threading, Clock>> {
     using state_type = detail::bulkhead_state<Threading, Clock>;
-    using base = detail::io_object<Executor, Threading, state_type>;
+    using base = detail::listening_object<Executor, Threading, state_type>;
 
 public:
     using typename base::executor_type;
@@ -97,8 +98,6 @@ public:
         : basic_bulkhead(context.get_executor(), options)
     {
     }
-
-    ~basic_bulkhead() { this->state().listeners().clear(); }
 
     /// Waits for a place.
     ///
@@ -132,7 +131,7 @@ public:
     /// Completes when: the operation does, or when it was not let in.
     /// Signature: that of the operation; its results pass unchanged.
     /// Errors: those of the operation, also what it throws while it is started; those of
-    /// `async_acquire`, if it is not let in.
+    /// `async_acquire`, if it is not let in (as a `rejection` where failures are exceptions).
     /// Executor: the handler's associated executor, by default the bulkhead's own.
     /// Cancellation: while it waits terminal, partial and total; then the operation's.
     /// Cancel safety: as `async_acquire`, then the operation's.
@@ -150,9 +149,12 @@ public:
     template <operation Op, class Classify, class Token>
     auto async_call(Op&& op, Classify classify, Token&& token)
     {
-        return asio::async_initiate<Token, operation_signature_t<Op>>(
-            initiate_call(this->executor(), this->state()), token, std::forward<Op>(op),
-            std::move(classify));
+        using call = detail::held_call<boost::intrusive_ptr<state_type>, detail::bulkhead_ticket>;
+        using call_ask = detail::bulkhead_ask<Executor, state_type, Threading, call>;
+        using enter = detail::report_end<operation_signature_t<Op>, call, Classify>;
+        return detail::call_when_permitted(call_ask{&this->executor(), &this->state()},
+                                           std::forward<Op>(op), std::forward<Token>(token),
+                                           enter{std::move(classify)});
     }
 
     /// Changes a fixed limit. When it grows those who wait go in; when it shrinks those who
@@ -175,21 +177,11 @@ public:
 
     /// How many may be inside now.
     [[nodiscard]] std::uint64_t limit() const noexcept { return this->state().maximum(); }
+    /// Its figures now, and what it has done so far. Thread safety: as the policy says.
     [[nodiscard]] bulkhead_stats stats() const noexcept { return this->state().stats(); }
-
-    /// Calls `listener` at every change of the limit, in order and one at a time, on the thread
-    /// that made the change or is just telling another; never under a lock, so it may call the
-    /// bulkhead. What it throws is dropped.
-    listener_id add_listener(std::function<void(const limit_change&)> listener)
-    {
-        return this->state().listeners().add(std::move(listener));
-    }
-    /// Removes a listener, also from inside one; false if there is none of that name.
-    bool remove_listener(listener_id id) noexcept { return this->state().listeners().remove(id); }
 
 private:
     using ask = detail::bulkhead_ask<Executor, state_type, Threading, permit_type>;
-    using initiate_call = detail::initiate_bulkhead_call<Executor, state_type, Threading>;
 };
 
 /// The usual bulkhead: any thread, any executor.

@@ -13,7 +13,6 @@
 #include <turnstile/resilience/detail/held_call.hpp>
 #include <turnstile/resilience/rejection.hpp>
 
-#include <functional>
 #include <utility>
 
 namespace turnstile {
@@ -73,14 +72,16 @@ private:
 /// for a state. A cancelled or dropped probe makes room for another, and one that hangs has
 /// failed at its deadline: it never sticks half-open.
 ///
+/// Listeners: of every change of state, as `circuit_change`.
 /// Destruction: every waiter completes with `operation_aborted`; calls that are out go on,
 /// and nobody is told of their end. Permits must not outlive it.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_circuit_breaker
-    : public detail::io_object<Executor, Threading, detail::breaker_state<Threading, Clock>> {
+    : public detail::listening_object<Executor, Threading,
+                                      detail::breaker_state<Threading, Clock>> {
     using state_type = detail::breaker_state<Threading, Clock>;
-    using base = detail::io_object<Executor, Threading, state_type>;
+    using base = detail::listening_object<Executor, Threading, state_type>;
 
 public:
     using typename base::executor_type;
@@ -105,8 +106,6 @@ public:
         : basic_circuit_breaker(context.get_executor(), options)
     {
     }
-
-    ~basic_circuit_breaker() { block().listeners().clear(); }
 
     /// Makes the call, if the circuit lets it pass, and takes note of how it went.
     ///
@@ -176,17 +175,8 @@ public:
     /// How long until a call may be let through; zero if one would be now, and
     /// `nanoseconds::max()` if nobody can tell.
     [[nodiscard]] nanoseconds retry_after() const noexcept { return stats().retry_after; }
+    /// Its figures now, and what it has done so far.
     [[nodiscard]] breaker_stats stats() const noexcept { return block().stats(); }
-
-    /// Calls `listener` at every change of state, in order and one at a time, on the thread
-    /// that made the change or is just telling another; never under a lock, so it may call the
-    /// breaker. What it throws is dropped.
-    listener_id add_listener(std::function<void(const circuit_change&)> listener)
-    {
-        return block().listeners().add(std::move(listener));
-    }
-    /// Removes a listener, also from inside one; false if there is none of that name.
-    bool remove_listener(listener_id id) noexcept { return block().listeners().remove(id); }
 
 private:
     using ask = detail::circuit_ask<basic_circuit_breaker>;

@@ -7,12 +7,12 @@
 #include <turnstile/core/detail/supervised_call.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/detail/hedge_supervisor.hpp>
+#include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/hedge_policy.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -21,11 +21,15 @@ namespace turnstile {
 /// Runs operations, and starts another attempt at one that takes longer than usual.
 ///
 /// Only for operations that may run twice at the same time, and be cancelled.
-/// Destruction: what is under way goes on. Thread safety: any thread may call anything.
+/// Listeners: of every attempt but the first that begins, or wins, as `hedge_event`.
+/// Destruction: what is under way goes on, and listeners are told nothing more. Thread safety: any
+/// thread may call anything.
 template <class Executor = asio::any_io_executor, clock_policy Clock = default_clock>
-class basic_hedge {
+class basic_hedge : public detail::supervising_object<Executor, detail::hedge_state> {
+    using base = detail::supervising_object<Executor, detail::hedge_state>;
+
 public:
-    using executor_type = Executor;
+    using typename base::executor_type;
     using clock_type = Clock;
 
     /// What has happened so far.
@@ -43,10 +47,7 @@ public:
     };
 
     /// The executor is for handlers that have none.
-    basic_hedge(const Executor& executor, const hedge_policy& policy)
-        : executor_(executor), state_(std::make_shared<detail::hedge_state>(policy))
-    {
-    }
+    basic_hedge(const Executor& executor, const hedge_policy& policy) : base(executor, policy) {}
 
     /// The same, with the context's executor.
     template <detail::execution_context Context>
@@ -54,8 +55,6 @@ public:
         : basic_hedge(context.get_executor(), policy)
     {
     }
-
-    executor_type get_executor() const noexcept { return executor_; }
 
     /// Runs an operation, and copies of it beside it while it does not complete.
     ///
@@ -74,8 +73,8 @@ public:
     {
         using signature = operation_signature_t<Op>;
         return detail::supervised_call(
-            executor_, std::forward<Op>(op),
-            [state = state_](auto handler, const auto& where, auto o) mutable {
+            this->get_executor(), std::forward<Op>(op),
+            [state = this->state()](auto handler, const auto& where, auto o) mutable {
                 using runner =
                     detail::hedge_supervisor<decltype(o), Clock, signature, decltype(handler),
                                              std::decay_t<decltype(where)>>;
@@ -86,19 +85,16 @@ public:
             token);
     }
 
+    /// What it has done so far. Thread safe.
     statistics stats() const
     {
-        using detail::hedge_state;
-        return {hedge_state::read(state_->calls), hedge_state::read(state_->attempts),
-                hedge_state::read(state_->hedged), hedge_state::read(state_->hedge_won),
-                state_->delay()};
+        const detail::hedge_state& state = *this->state();
+        return {state.read(state.calls), state.read(state.attempts), state.read(state.hedged),
+                state.read(state.hedge_won), state.delay()};
     }
-
-private:
-    Executor executor_;
-    std::shared_ptr<detail::hedge_state> state_;
 };
 
+/// The usual hedge: any executor, the steady clock.
 using hedge = basic_hedge<>;
 
 /// Runs an operation with a policy of its own; see `basic_hedge::async_call`. Without an

@@ -24,8 +24,9 @@ template <class Key>
 struct keyed_rate_options {
     /// How many may wait for each key; who comes after them is `errc::rejected`.
     std::size_t max_waiters = std::numeric_limits<std::size_t>::max();
-    /// Called after each rejection, in the call that caused it, never under a lock. It may use
-    /// the limiter, but not destroy it. What it throws is ignored.
+    /// Called after each rejection, also of those who wait and whom `set_limit` leaves no hope,
+    /// in the call that caused it, and never under a lock; there are no other events. It may
+    /// use the limiter, but not destroy it. What it throws is ignored.
     std::function<void(const Key&, const rate_event&)> listener{};
 };
 
@@ -72,6 +73,14 @@ public:
     {
     }
 
+    basic_keyed_rate_limiter(const basic_keyed_rate_limiter&) = delete;
+    basic_keyed_rate_limiter& operator=(const basic_keyed_rate_limiter&) = delete;
+    ~basic_keyed_rate_limiter()
+    {
+        for (auto& part : parts_)
+            part->end_listening();
+    }
+
     /// The executor given at construction. Thread safe.
     executor_type get_executor() const noexcept { return executor_; }
 
@@ -105,7 +114,7 @@ public:
         requires(!detail::is_duration<std::decay_t<Token>>)
     auto async_acquire(const Key& key, std::uint64_t n, Token&& token = Token())
     {
-        return detail::start_wait(ask{this, key, n, nanoseconds::max(), {}},
+        return detail::start_wait(ask{this, key, n, nanoseconds::max()},
                                   std::forward<Token>(token));
     }
 
@@ -115,7 +124,7 @@ public:
     auto async_acquire(const Key& key, std::uint64_t n, std::chrono::duration<Rep, Period> within,
                        Token&& token = Token())
     {
-        return detail::start_wait(ask{this, key, n, detail::at_least_zero(within), {}},
+        return detail::start_wait(ask{this, key, n, detail::at_least_zero(within)},
                                   std::forward<Token>(token));
     }
 
@@ -132,7 +141,7 @@ public:
     template <operation Op, class Token = default_token_t<Executor>>
     auto async_call(const Key& key, Op&& op, Token&& token = Token())
     {
-        return detail::call_when_permitted(ask{this, key, 1, nanoseconds::max(), {}},
+        return detail::call_when_permitted(ask{this, key, 1, nanoseconds::max()},
                                            std::forward<Op>(op), std::forward<Token>(token));
     }
 

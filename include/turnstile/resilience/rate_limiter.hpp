@@ -28,13 +28,14 @@ namespace turnstile {
 ///
 /// Fairness: strict FIFO, reservations included. A small request never overtakes a large one
 /// that came before, and `try_acquire` fails while others wait.
-/// Destruction: every waiter completes with `operation_aborted`. Reservations must not
-/// outlive it.
+/// Listeners: of every `rate_event`, the rejections included.
+/// Destruction: every waiter completes with `operation_aborted`; listeners are told nothing
+/// more. Reservations must not outlive it.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_rate_limiter
-    : public detail::io_object<Executor, Threading, detail::rate_gate<Threading, Clock>> {
-    using base = detail::io_object<Executor, Threading, detail::rate_gate<Threading, Clock>>;
+    : public detail::listening_object<Executor, Threading, detail::rate_gate<Threading, Clock>> {
+    using base = detail::listening_object<Executor, Threading, detail::rate_gate<Threading, Clock>>;
     using ask = detail::rate_ask<basic_rate_limiter>;
     friend ask;
     friend rate_reservation<basic_rate_limiter>;
@@ -54,26 +55,27 @@ public:
     /// several. Throws `system_error` with `errc::invalid_argument` if there is none, or one
     /// that `gcra::valid` does not accept.
     explicit basic_rate_limiter(const Executor& executor, std::vector<bandwidth> limits,
-                                rate_options options = {})
-        : base(executor, std::move(limits), std::move(options))
+                                const rate_options& options = {})
+        : base(executor, std::move(limits), options)
     {
     }
     explicit basic_rate_limiter(const Executor& executor, const bandwidth& limit,
-                                rate_options options = {})
-        : basic_rate_limiter(executor, std::vector{limit}, std::move(options))
+                                const rate_options& options = {})
+        : basic_rate_limiter(executor, std::vector{limit}, options)
     {
     }
 
     /// The same, with the context's executor.
     template <detail::execution_context Context, class Limits>
-    explicit basic_rate_limiter(Context& context, const Limits& limits, rate_options options = {})
-        : basic_rate_limiter(context.get_executor(), limits, std::move(options))
+    explicit basic_rate_limiter(Context& context, const Limits& limits,
+                                const rate_options& options = {})
+        : basic_rate_limiter(context.get_executor(), limits, options)
     {
     }
     template <detail::execution_context Context>
     explicit basic_rate_limiter(Context& context, std::initializer_list<bandwidth> limits,
-                                rate_options options = {})
-        : basic_rate_limiter(context.get_executor(), std::vector(limits), std::move(options))
+                                const rate_options& options = {})
+        : basic_rate_limiter(context.get_executor(), std::vector(limits), options)
     {
     }
 
@@ -108,7 +110,7 @@ public:
         requires(!detail::is_duration<std::decay_t<Token>>)
     auto async_acquire(std::uint64_t n, Token&& token = Token())
     {
-        return detail::start_wait(ask{this, n, nanoseconds::max(), {}}, std::forward<Token>(token));
+        return detail::start_wait(ask{this, n, nanoseconds::max()}, std::forward<Token>(token));
     }
 
     /// The same, if that takes no longer than `within`; if it would, completes at once with
@@ -118,7 +120,7 @@ public:
     auto async_acquire(std::uint64_t n, std::chrono::duration<Rep, Period> within,
                        Token&& token = Token())
     {
-        return detail::start_wait(ask{this, n, detail::at_least_zero(within), {}},
+        return detail::start_wait(ask{this, n, detail::at_least_zero(within)},
                                   std::forward<Token>(token));
     }
 
@@ -133,15 +135,16 @@ public:
     /// Waits for one permit, then runs the operation: a stage of a pipeline.
     ///
     /// Completes when: the operation does, with its result; or with an error of
-    /// `async_acquire`, and then it was never started.
+    /// `async_acquire`, and then it was never started. Where failures are exceptions, such an
+    /// error is a `rejection`, which says when to try again.
     /// Signature: that of the operation, which must be able to report an error.
     /// Executor, allocator, cancellation: the handler's, for the wait and for the operation.
     /// Fairness: FIFO. Thread safety: as the policy says.
     template <operation Op, class Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token())
     {
-        return detail::call_when_permitted(ask{this, 1, nanoseconds::max(), {}},
-                                           std::forward<Op>(op), std::forward<Token>(token));
+        return detail::call_when_permitted(ask{this, 1, nanoseconds::max()}, std::forward<Op>(op),
+                                           std::forward<Token>(token));
     }
 
     /// Takes n permits that will be there later, behind everyone who waits, and says when that

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 
 namespace turnstile {
@@ -14,17 +13,16 @@ namespace turnstile {
 /// Something that happened to a rate limiter.
 struct rate_event {
     enum kind_type {
-        nothing,
         rejected,       ///< A request was refused, for the reason in `code`.
         throttled,      ///< Somebody has to wait, and nobody had to before.
         recovered,      ///< Nobody waits any more.
         limits_changed, ///< `set_limits` was called.
     };
 
-    kind_type kind = nothing;
-    errc code{};               /// Why it was rejected.
-    std::uint64_t permits = 0; /// How many it asked for; 0 for one that was waiting already.
-    nanoseconds retry_after{}; /// When it makes sense to ask again; the maximum is never.
+    kind_type kind{};
+    errc code{};               ///< Why it was rejected.
+    std::uint64_t permits = 0; ///< How many it asked for.
+    nanoseconds retry_after{}; ///< When it makes sense to ask again; the maximum is never.
 };
 
 /// Settings of a rate limiter that are made once.
@@ -33,9 +31,6 @@ struct rate_options {
     std::size_t max_waiters = std::numeric_limits<std::size_t>::max();
     /// Whether `stats()` counts the permits that were granted: one more atomic operation each.
     bool count_grants = false;
-    /// Called after each event, in the call or the timer that caused it, never under a lock. It
-    /// may use the limiter, but not destroy it. What it throws is ignored.
-    std::function<void(const rate_event&)> listener{};
 };
 
 /// What a rate limiter has done so far.

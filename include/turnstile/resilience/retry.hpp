@@ -7,6 +7,7 @@
 #include <turnstile/core/detail/supervised_call.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/detail/retry_supervisor.hpp>
+#include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/retry_policy.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -22,12 +23,17 @@ namespace turnstile {
 
 /// Runs operations, and again when they fail, as its policy says.
 ///
-/// Destruction: what is under way goes on. Thread safety: any thread may call anything.
+/// Listeners: of every retry, as `retry_event`; after the policy's own `on_retry`, which also
+/// hears of calls that outlive the object.
+/// Destruction: what is under way goes on, and listeners are told nothing more. Thread safety: any
+/// thread may call anything.
 template <class Policy = retry_policy, class Executor = asio::any_io_executor,
           clock_policy Clock = default_clock>
-class basic_retry {
+class basic_retry : public detail::supervising_object<Executor, detail::retry_state> {
+    using base = detail::supervising_object<Executor, detail::retry_state>;
+
 public:
-    using executor_type = Executor;
+    using typename base::executor_type;
     using clock_type = Clock;
     using policy_type = Policy;
 
@@ -50,9 +56,8 @@ public:
 
     /// The executor is for handlers that have none.
     explicit basic_retry(const Executor& executor, Policy policy = Policy())
-        : executor_(executor), policy_(std::make_shared<const Policy>(std::move(policy))),
-          seeds_(policy_->settings().seed ? *policy_->settings().seed : std::random_device()()),
-          counters_(std::make_shared<detail::retry_counters>())
+        : base(executor), policy_(std::make_shared<const Policy>(std::move(policy))),
+          seeds_(policy_->settings().seed ? *policy_->settings().seed : std::random_device()())
     {
     }
 
@@ -63,7 +68,7 @@ public:
     {
     }
 
-    executor_type get_executor() const noexcept { return executor_; }
+    /// The policy given at construction.
     const Policy& policy() const noexcept { return *policy_; }
 
     /// Runs an operation, and again a copy of it if it fails.
@@ -71,7 +76,8 @@ public:
     /// Completes when: an attempt succeeds, or the policy allows no other.
     /// Signature: the operation's; it must start with an `error_code` or an `exception_ptr`.
     /// Errors: those of the last attempt, as they are (`errc::timed_out` if it was over its
-    /// time); `operation_aborted` if cancelled; what the policy's own functions throw.
+    /// time); `operation_aborted` if cancelled between two attempts, and what the attempt under
+    /// way ends with if cancelled there; what the policy's own functions throw.
     /// Executor: the handler's; attempts run there in a strand.
     /// Cancellation: terminal, partial and total. Passed on to the attempt under way, after
     /// which there is no other; a delay ends at once.
@@ -81,8 +87,8 @@ public:
     {
         using signature = operation_signature_t<Op>;
         return detail::supervised_call(
-            executor_, std::forward<Op>(op),
-            [policy = policy_, counters = counters_,
+            this->get_executor(), std::forward<Op>(op),
+            [policy = policy_, state = this->state(),
              seed = seeds_.fetch_add(1, std::memory_order_relaxed)](auto handler, const auto& where,
                                                                     auto o) mutable {
                 using runner =
@@ -90,31 +96,31 @@ public:
                                              decltype(handler), std::decay_t<decltype(where)>>;
                 runner::run(
                     std::move(handler), where, [](runner& self) { self.begin(); },
-                    std::move(policy), std::move(o), seed, std::move(counters));
+                    std::move(policy), std::move(o), seed, std::move(state));
             },
             token);
     }
 
+    /// What it has done so far. Thread safe.
     statistics stats() const noexcept
     {
-        using counters = detail::retry_counters;
-        return {counters::read(counters_->calls),
-                counters::read(counters_->attempts),
-                counters::read(counters_->succeeded),
-                counters::read(counters_->cancelled),
-                counters_->refusals(retry_refusal::not_retryable),
-                counters_->refusals(retry_refusal::attempts),
-                counters_->refusals(retry_refusal::deadline),
-                counters_->refusals(retry_refusal::budget)};
+        const detail::retry_state& state = *this->state();
+        return {state.read(state.calls),
+                state.read(state.attempts),
+                state.read(state.succeeded),
+                state.read(state.cancelled),
+                state.refusals(retry_refusal::not_retryable),
+                state.refusals(retry_refusal::attempts),
+                state.refusals(retry_refusal::deadline),
+                state.refusals(retry_refusal::budget)};
     }
 
 private:
-    Executor executor_;
     std::shared_ptr<const Policy> policy_;
     std::atomic<std::uint64_t> seeds_;
-    std::shared_ptr<detail::retry_counters> counters_;
 };
 
+/// The usual retry: any executor, the steady clock.
 using retry = basic_retry<>;
 
 /// Runs an operation with a policy of its own; see `basic_retry::async_call`. Without an

@@ -3,11 +3,20 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/detail/light_mutex.hpp>
+#include <turnstile/core/detail/listener_list.hpp>
 #include <turnstile/core/export.hpp>
+#include <turnstile/core/threading.hpp>
 
 #include <cstdint>
+#include <functional>
 
 namespace turnstile {
+
+/// What the listeners of a retry budget are told.
+enum class budget_event {
+    exhausted, ///< A retry was refused, and none had been before.
+    available, ///< There are tokens again, as a call or a retry has found.
+};
 
 /// A bucket of tokens shared by any number of retry policies. Each call puts a part of a
 /// token in, each second some, and each retry takes one out; when there is none, there is no
@@ -45,9 +54,18 @@ public:
     /// Takes the token for a retry; false if there is none.
     [[nodiscard]] TURNSTILE_EXPORT bool withdraw(nanoseconds now) noexcept;
 
+    /// What has happened so far.
     TURNSTILE_EXPORT statistics stats() const noexcept;
 
+    /// Calls `listener` at every event, in order and one at a time, on the thread that caused it
+    /// or is just telling another; never under a lock, so it may use the budget, but not
+    /// destroy it. What it throws is dropped.
+    TURNSTILE_EXPORT listener_id add_listener(std::function<void(const budget_event&)> listener);
+    /// Removes a listener, also from inside one; false if there is none of that name.
+    TURNSTILE_EXPORT bool remove_listener(listener_id id) noexcept;
+
 private:
+    void note(bool exhausted) noexcept;
     void refill(nanoseconds now) noexcept;
     void add(std::int64_t amount) noexcept;
 
@@ -62,6 +80,8 @@ private:
     std::uint64_t deposits_ = 0;
     std::uint64_t withdrawals_ = 0;
     std::uint64_t refusals_ = 0;
+    bool exhausted_ = false;
+    detail::listener_list<budget_event, thread_safe> listeners_;
 };
 
 } // namespace turnstile

@@ -3,8 +3,10 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
+#include <turnstile/core/detail/deadline.hpp>
 #include <turnstile/core/detail/io_object.hpp>
 #include <turnstile/core/operation.hpp>
+#include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/detail/timeout_supervisor.hpp>
 #include <turnstile/resilience/detail/timeout_token.hpp>
 
@@ -12,7 +14,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -46,12 +47,13 @@ auto timeout_after(std::chrono::duration<Rep, Period> duration, Token&& token = 
         {saturating_nanoseconds(duration)}, std::forward<Token>(token)};
 }
 
-/// The same with a point in time, of any clock. One in the past cancels at once.
+/// The same with a point in time, of any clock. One in the past cancels at once, and one that is
+/// too late for the clock to count never comes.
 template <clock_policy Clock, class Duration, class Token = asio::use_awaitable_t<>>
 auto timeout_at(std::chrono::time_point<Clock, Duration> when, Token&& token = Token())
 {
     return detail::timeout_token<detail::time_at<Clock>, std::decay_t<Token>>{
-        {std::chrono::time_point_cast<typename Clock::duration>(when)}, std::forward<Token>(token)};
+        {detail::in_steps_of(when)}, std::forward<Token>(token)};
 }
 
 /// Runs an operation with a time limit: like `timeout_after`, for operations of either kind.
@@ -80,11 +82,15 @@ auto async_with_timeout(const Executor& executor, std::chrono::duration<Rep, Per
 
 /// A time limit as an object: a stage of a pipeline, and it counts.
 ///
-/// Destruction: what is under way goes on. Thread safety: any thread may call anything.
+/// Listeners: of every call that times out, as `timeout_event`.
+/// Destruction: what is under way goes on, and listeners are told nothing more. Thread safety: any
+/// thread may call anything.
 template <class Executor = asio::any_io_executor, clock_policy Clock = default_clock>
-class basic_timeout {
+class basic_timeout : public detail::supervising_object<Executor, detail::timeout_state> {
+    using base = detail::supervising_object<Executor, detail::timeout_state>;
+
 public:
-    using executor_type = Executor;
+    using typename base::executor_type;
     using clock_type = Clock;
 
     /// What has happened so far.
@@ -101,8 +107,7 @@ public:
     /// Operations may take `limit`. The executor is for handlers that have none.
     template <class Rep, class Period>
     basic_timeout(const Executor& executor, std::chrono::duration<Rep, Period> limit)
-        : executor_(executor), limit_(saturating_nanoseconds(limit)),
-          counters_(std::make_shared<detail::timeout_counters>())
+        : base(executor, saturating_nanoseconds(limit))
     {
     }
 
@@ -113,29 +118,26 @@ public:
     {
     }
 
-    executor_type get_executor() const noexcept { return executor_; }
-    nanoseconds limit() const noexcept { return limit_; }
+    /// How long an operation may take.
+    nanoseconds limit() const noexcept { return this->state()->limit; }
 
     /// Runs an operation within the limit; see `async_with_timeout`.
     template <operation Op, class Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token())
     {
-        return detail::with_timeout(executor_, detail::time_after<Clock>{limit_}, counters_,
-                                    std::forward<Op>(op), token);
+        return detail::with_timeout(this->get_executor(), detail::time_after<Clock>{limit()},
+                                    this->state(), std::forward<Op>(op), token);
     }
 
+    /// What it has done so far. Thread safe.
     statistics stats() const noexcept
     {
-        return {counters_->calls.load(std::memory_order_relaxed),
-                counters_->timed_out.load(std::memory_order_relaxed)};
+        const detail::timeout_state& state = *this->state();
+        return {state.read(state.calls), state.read(state.timed_out)};
     }
-
-private:
-    Executor executor_;
-    nanoseconds limit_;
-    std::shared_ptr<detail::timeout_counters> counters_;
 };
 
+/// The usual timeout: any executor, the steady clock.
 using timeout = basic_timeout<>;
 
 } // namespace turnstile

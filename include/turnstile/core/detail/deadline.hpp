@@ -18,6 +18,17 @@ typename Clock::time_point later(typename Clock::time_point now, nanoseconds del
     return time_point(std::chrono::ceil<typename Clock::duration>(then));
 }
 
+// A time in steps of any size, in those of its clock; rounded and limited likewise.
+template <clock_policy Clock, class Duration>
+typename Clock::time_point in_steps_of(std::chrono::time_point<Clock, Duration> when) noexcept
+{
+    using wide = std::chrono::duration<long double, std::nano>;
+    nanoseconds then = saturating_nanoseconds(when.time_since_epoch());
+    if (wide(then) < wide(when.time_since_epoch()))
+        then = saturating_add(then, nanoseconds(1));
+    return later<Clock>(typename Clock::time_point(), then);
+}
+
 // The time from `from` to `to`, in nanoseconds.
 template <class TimePoint>
 nanoseconds elapsed(TimePoint from, TimePoint to) noexcept

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <turnstile/core/config.hpp>
+#include <turnstile/core/detail/listener_list.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/execution_context.hpp>
 
 #include <concepts>
+#include <functional>
 #include <utility>
 
 namespace turnstile::detail {
@@ -44,6 +46,31 @@ protected:
 private:
     Executor executor_;
     owned_state<State> state_;
+};
+
+// An object that tells what happens to it, until it is destroyed. Its state has listeners().
+template <class Executor, class Threading, class State>
+class listening_object : public io_object<Executor, Threading, State> {
+    using base = io_object<Executor, Threading, State>;
+
+public:
+    /// What listeners are told.
+    using event_type = typename State::listeners_type::event_type;
+
+    /// Calls `listener` at every event, in order and one at a time, on the thread that caused it
+    /// or is just telling another; never under a lock, so it may call the object. It may
+    /// destroy it, too, but not if it is an `async_` function that has caused the event. What it
+    /// throws is dropped. Thread safety: as the policy says.
+    listener_id add_listener(std::function<void(const event_type&)> listener)
+    {
+        return this->state().listeners().add(std::move(listener));
+    }
+    /// Removes a listener, also from inside one; false if there is none of that name.
+    bool remove_listener(listener_id id) noexcept { return this->state().listeners().remove(id); }
+
+protected:
+    using base::base;
+    ~listening_object() { this->state().listeners().close(); }
 };
 
 } // namespace turnstile::detail

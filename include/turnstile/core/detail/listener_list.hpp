@@ -2,6 +2,7 @@
 
 #include <turnstile/core/threading.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,7 @@ namespace detail {
 template <class Event, class Threading>
 class listener_list {
 public:
+    using event_type = Event;
     using function = std::function<void(const Event&)>;
 
     listener_id add(function f)
@@ -39,8 +41,12 @@ public:
         queue_.reserve(8); // events may come when memory is short
         node.key() = ++newest_;
         functions_.insert(std::move(node));
+        somebody_.store(true, std::memory_order_relaxed);
         return listener_id(newest_);
     }
+
+    // Whether anybody listens: a hint, where events are dear.
+    bool somebody() const noexcept { return somebody_.load(std::memory_order_relaxed); }
 
     // False if there is none of that name. Its function is destroyed here, or when it returns.
     bool remove(listener_id id) noexcept
@@ -48,25 +54,31 @@ public:
         typename decltype(functions_)::node_type removed;
         const std::scoped_lock lock(mutex_);
         removed = functions_.extract(static_cast<std::uint64_t>(id));
+        somebody_.store(!functions_.empty(), std::memory_order_relaxed);
         return !removed.empty();
     }
 
-    void clear() noexcept
+    // The owner is destroyed, and nobody is told anything more.
+    void close() noexcept
     {
         decltype(functions_) removed;
         const std::scoped_lock lock(mutex_);
+        closed_.store(true, std::memory_order_release);
         removed.swap(functions_);
+        somebody_.store(false, std::memory_order_relaxed);
         queue_.clear();
         next_ = 0;
     }
+
+    bool is_closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
     // Keeps the event for those who listen now; called under the owner's lock. Where there
     // is no memory for it the event is not told.
     void publish(const Event& event) noexcept
     {
-        const std::scoped_lock lock(mutex_);
-        if (functions_.empty())
+        if (!somebody())
             return;
+        const std::scoped_lock lock(mutex_);
         try {
             queue_.push_back({event, newest_});
         } catch (const std::bad_alloc&) {
@@ -110,6 +122,8 @@ private:
     };
 
     typename Threading::mutex_type mutex_;
+    typename Threading::template cell<bool> somebody_{false};
+    typename Threading::template cell<bool> closed_{false};
     std::map<std::uint64_t, std::shared_ptr<function>> functions_;
     std::uint64_t newest_ = 0;
     std::vector<published> queue_; // told up to next_

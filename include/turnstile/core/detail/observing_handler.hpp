@@ -1,8 +1,7 @@
 #pragma once
 
 #include <turnstile/core/detail/operation_result.hpp>
-
-#include <boost/asio/associator.hpp>
+#include <turnstile/core/detail/wraps_handler.hpp>
 
 #include <type_traits>
 #include <utility>
@@ -18,6 +17,8 @@ namespace turnstile::detail {
 template <class Signature, class Handler, class Observer>
 class observing_handler {
 public:
+    using wrapped_handler = Handler;
+
     observing_handler(Handler handler, Observer observer)
         : handler_(std::move(handler)), observer_(std::move(observer))
     {
@@ -51,20 +52,3 @@ auto observe(Handler handler, Observer observer)
 }
 
 } // namespace turnstile::detail
-
-template <template <class, class> class Associator, class Signature, class Handler, class Observer,
-          class Default>
-struct boost::asio::associator<
-    Associator, turnstile::detail::observing_handler<Signature, Handler, Observer>, Default>
-    : Associator<Handler, Default> {
-    using observing = turnstile::detail::observing_handler<Signature, Handler, Observer>;
-
-    static typename Associator<Handler, Default>::type get(const observing& o) noexcept
-    {
-        return Associator<Handler, Default>::get(o.get());
-    }
-    static decltype(auto) get(const observing& o, const Default& c) noexcept
-    {
-        return Associator<Handler, Default>::get(o.get(), c);
-    }
-};

@@ -1,20 +1,18 @@
 #pragma once
 
 #include <turnstile/core/detail/handler_allocator.hpp>
+#include <turnstile/core/detail/handler_executor.hpp>
 #include <turnstile/core/detail/operation_result.hpp>
+#include <turnstile/core/detail/wraps_handler.hpp>
 #include <turnstile/core/operation.hpp>
 
-#include <boost/asio/associated_executor.hpp>
-#include <boost/asio/associator.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/post.hpp>
 
 #include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <exception>
 #include <memory>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -60,6 +58,7 @@ class boxed_handler {
     };
 
 public:
+    using wrapped_handler = Handler;
     using allocator_type = handler_allocator_t<std::byte, Handler>;
 
     explicit boxed_handler(Handler&& handler)
@@ -111,13 +110,15 @@ private:
     block* block_;
 };
 
-// Starts an operation. Whatever goes wrong while it is initiated is delivered to the handler
-// like any other failure, posted to its executor (by default `executor`). It throws only if
-// there is no memory to begin with, or if the signature has no place for a failure.
+// Starts an operation. A coroutine runs on the handler's executor, by default `otherwise`.
+// Whatever goes wrong while it is initiated is delivered to the handler like any other failure,
+// posted there. It throws only if there is no memory to begin with, or if the signature has no
+// place for a failure.
 template <operation Op, class Executor, class Handler>
-void start(Op op, const Executor& executor, Handler handler)
+void start(Op op, const Executor& otherwise, Handler handler)
 {
     using result = operation_result<Op>;
+    const auto executor = executor_for(handler, otherwise);
     if constexpr (result::can_make_failure) {
         boxed_handler<Handler> boxed(std::move(handler));
         typename result::tuple failed;
@@ -126,28 +127,10 @@ void start(Op op, const Executor& executor, Handler handler)
         } catch (...) {
             failed = result::from_failure(std::current_exception());
         }
-        const auto where = asio::get_associated_executor(boxed.get(), executor);
-        asio::post(where, [h = boxed.take(), r = std::move(failed)]() mutable {
-            std::apply(std::move(h), std::move(r));
-        });
+        post_handler(boxed.take(), executor, std::move(failed));
     } else {
         initiate(std::move(op), executor, std::move(handler));
     }
 }
 
 } // namespace turnstile::detail
-
-template <template <class, class> class Associator, class Handler, class Default>
-struct boost::asio::associator<Associator, turnstile::detail::boxed_handler<Handler>, Default>
-    : Associator<Handler, Default> {
-    using boxed = turnstile::detail::boxed_handler<Handler>;
-
-    static typename Associator<Handler, Default>::type get(const boxed& b) noexcept
-    {
-        return Associator<Handler, Default>::get(b.get());
-    }
-    static decltype(auto) get(const boxed& b, const Default& c) noexcept
-    {
-        return Associator<Handler, Default>::get(b.get(), c);
-    }
-};

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <turnstile/core/detail/observing_handler.hpp>
 #include <turnstile/core/detail/operation_start.hpp>
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/resilience/detail/breaker_state.hpp>
@@ -8,8 +7,7 @@
 #include <turnstile/resilience/detail/reject_call.hpp>
 #include <turnstile/resilience/detail/stage_initiation.hpp>
 
-#include <boost/asio/associated_executor.hpp>
-
+#include <type_traits>
 #include <utility>
 
 namespace turnstile::detail {
@@ -49,16 +47,15 @@ public:
     {
         using signature = operation_signature_t<Op>;
         using call = held_call<boost::intrusive_ptr<State>, breaker_ticket>;
-        using reporter = call_reporter<signature, call, Classify>;
         breaker_ticket ticket;
         nanoseconds retry_after{};
         if (!state_->admit_call(ticket, retry_after))
             return reject_call<signature>(std::forward<Handler>(handler), executor_,
                                           errc::circuit_open, retry_after);
-        reporter report(call(state_, ticket), std::move(classify));
-        const auto where = asio::get_associated_executor(handler, executor_);
-        start(std::forward<Op>(op), where,
-              observe<signature>(std::forward<Handler>(handler), std::move(report)));
+        report_end<signature, call, Classify> enter{std::move(classify)};
+        detail::start(
+            std::decay_t<Op>(std::forward<Op>(op)), executor_,
+            enter(std::decay_t<Handler>(std::forward<Handler>(handler)), call(state_, ticket)));
     }
 };
 

@@ -330,7 +330,7 @@ template <class Threading, clock_policy Clock>
 void breaker_state<Threading, Clock>::tell() noexcept
 {
     const boost::intrusive_ptr<breaker_state> keep_alive(this); // a listener may end the object
-    if (generator_)
+    if (generator_ && !listeners_.is_closed())
         ask_generator();
     listeners_.dispatch();
 }

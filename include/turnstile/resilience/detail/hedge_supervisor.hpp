@@ -3,11 +3,12 @@
 #include <turnstile/core/detail/deadline.hpp>
 #include <turnstile/core/detail/light_mutex.hpp>
 #include <turnstile/core/detail/supervisor.hpp>
+#include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/hedge_policy.hpp>
 
 #include <boost/asio/recycling_allocator.hpp>
 
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -15,20 +16,25 @@
 #include <optional>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile {
 
-// What the calls of one hedge share.
-class hedge_state {
+/// What the listeners of a hedge are told.
+struct hedge_event {
+    enum kind_type {
+        started, ///< Another attempt begins beside the first.
+        won,     ///< Such a one has succeeded before all others.
+    };
+
+    kind_type kind;
+    std::uint32_t attempt; ///< Which; the first one that is told of is 2.
+    nanoseconds elapsed;   ///< Since the call began.
+};
+
+namespace detail {
+
+class hedge_state : public supervised_state<hedge_event> {
 public:
-    using counter = std::atomic<std::uint64_t>;
-
     explicit hedge_state(const hedge_policy& p) : policy(p) {}
-
-    static void count(counter& c) noexcept { c.fetch_add(1, std::memory_order_relaxed); }
-    static std::uint64_t read(const counter& c) noexcept
-    {
-        return c.load(std::memory_order_relaxed);
-    }
 
     nanoseconds delay() const noexcept
     {
@@ -77,13 +83,19 @@ public:
     void begin()
     {
         hedge_state::count(state_->calls);
+        started_ = Clock::now();
         attempt();
     }
 
 private:
     struct attempt_type : base::operation_type {
-        typename Clock::time_point started;
+        std::size_t number = 0;
     };
+
+    void tell(hedge_event::kind_type kind, std::size_t number) noexcept
+    {
+        state_->tell({kind, static_cast<std::uint32_t>(number), elapsed(started_, Clock::now())});
+    }
 
     bool may_start_another() const noexcept
     {
@@ -94,6 +106,7 @@ private:
     void attempt()
     {
         attempts_.emplace_back();
+        attempts_.back().number = attempts_.size();
         try {
             wait_for_next();
         } catch (...) {
@@ -103,7 +116,8 @@ private:
         hedge_state::count(state_->attempts);
         if (attempts_.size() == 2)
             hedge_state::count(state_->hedged);
-        attempts_.back().started = Clock::now();
+        if (attempts_.size() >= 2)
+            tell(hedge_event::started, attempts_.size());
         this->start_operation(attempts_.back(), [&](auto handler) {
             initiate(Op(original_), this->strand(), std::move(handler));
         });
@@ -157,9 +171,13 @@ private:
         }
         if (this->is_finished())
             return false; // too late
-        state_->learn(elapsed(a.started, Clock::now()));
-        if (&a != &attempts_.front())
+        // How long the call has taken, not the winner alone: otherwise those that were hedged
+        // because they are slow would count as fast.
+        state_->learn(elapsed(started_, Clock::now()));
+        if (a.number != 1) {
             hedge_state::count(state_->hedge_won);
+            tell(hedge_event::won, a.number);
+        }
         this->finish(std::move(result));
         stop(asio::cancellation_type::all);
         return false;
@@ -178,9 +196,11 @@ private:
     std::shared_ptr<hedge_state> state_;
     nanoseconds delay_;
     std::list<attempt_type, asio::recycling_allocator<attempt_type>> attempts_;
+    typename Clock::time_point started_{};
     typename Clock::time_point next_{};
     std::optional<result_type> last_failure_;
     bool stopping_ = false;
 };
 
-} // namespace turnstile::detail
+} // namespace detail
+} // namespace turnstile

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <turnstile/core/detail/observing_handler.hpp>
 #include <turnstile/core/detail/operation_result.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/call_outcome.hpp>
@@ -87,6 +88,8 @@ public:
 private:
     call_outcome outcome(const typename traits::tuple& results) noexcept
     {
+        if (call_.state()->listeners().is_closed())
+            return call_outcome::ignored; // its object is gone, and with it what a rule may use
         try {
             if constexpr (std::is_same_v<Classify, usual_classifier>)
                 return outcome_of(traits::failure_of(results), call_.state()->rule());
@@ -99,6 +102,20 @@ private:
 
     Call call_;
     [[no_unique_address]] Classify classify_;
+};
+
+// Makes the handler of a call, which reports its end.
+template <class Signature, class Call, class Classify>
+struct report_end {
+    Classify classify;
+
+    template <class Handler>
+    auto operator()(Handler handler, Call call)
+    {
+        using reporter = call_reporter<Signature, Call, Classify>;
+        return observe<Signature>(std::move(handler),
+                                  reporter(std::move(call), std::move(classify)));
+    }
 };
 
 } // namespace turnstile::detail

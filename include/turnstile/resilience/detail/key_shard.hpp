@@ -1,5 +1,6 @@
 #pragma once
 
+#include <turnstile/core/detail/listener_list.hpp>
 #include <turnstile/core/detail/start_wait.hpp>
 #include <turnstile/resilience/detail/keyed_gate.hpp>
 
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -29,8 +31,10 @@ public:
     key_shard(const Executor& executor, const bandwidth& limit, std::size_t max_waiters,
               nanoseconds origin, const listener_type& listener, const Hash& hash,
               const Equal& equal)
-        : base(executor, limit, max_waiters, origin), listener_(listener), map_(0, hash, equal)
+        : base(executor, limit, max_waiters, origin), map_(0, hash, equal)
     {
+        if (listener)
+            listeners_.add([listener](const event& e) { listener(*e.key, e.what); });
     }
 
     bool try_acquire(const Key& key, std::uint64_t n, nanoseconds* retry_after)
@@ -43,25 +47,28 @@ public:
         return taken;
     }
 
-    verdict try_now(const Key& key, std::uint64_t n, nanoseconds within, rate_stamp& stamp)
+    // For an operation, which is told: there is no memory for a new key.
+    verdict try_now(const Key& key, std::uint64_t n, nanoseconds within, rate_stamp& stamp,
+                    nanoseconds& retry_after) noexcept
     {
-        nanoseconds delay = nanoseconds::max();
-        return look(key, n, within, stamp, delay);
+        try {
+            return look(key, n, within, stamp, retry_after);
+        } catch (...) {
+            this->update([&](ready_list&) {
+                this->note_rejection(&key, errc::rejected, n, nanoseconds::max());
+            });
+            tell();
+            return verdict::refused(errc::rejected);
+        }
     }
 
     void start(waiter& w) noexcept
     {
+        if (!listeners_.somebody())
+            return base::start(w);
         const wait_state_ptr<Threading> keep_alive(this); // the handler may destroy the object
-        std::optional<Key> key;
-        try {
-            if (listener_)
-                key.emplace(*static_cast<const Key*>(static_cast<keyed_waiter&>(w).key));
-        } catch (...) { // then nobody is told
-        }
-        rate_event refusal;
-        this->start_or_refuse(w, refusal); // from here on w may be gone
-        if (key && refusal.kind == rate_event::rejected)
-            tell(*key, refusal);
+        base::start(w);
+        tell();
     }
 
     nanoseconds time_until(const Key& key, std::uint64_t n) noexcept
@@ -110,9 +117,18 @@ public:
             for (auto& entry : map_)
                 this->convert(entry.second, old, now);
         });
+        tell();
     }
 
+    // Nobody is told anything more.
+    void end_listening() noexcept { listeners_.close(); }
+
 private:
+    struct event {
+        std::shared_ptr<const Key> key;
+        rate_event what;
+    };
+
     // Keys that are taken out of the table, to be destroyed without the lock.
     struct dropped_keys {
         std::array<node, 32> nodes;
@@ -143,19 +159,17 @@ private:
                         failed = std::current_exception();
                     }
                 }
-                if (result && refuses(*result))
-                    this->count_rejected();
+                if (result && !result->is_granted() && !result->must_wait())
+                    this->note_rejection(&key, result->code(), n, delay);
             });
             if (!result && !failed)
                 copy.emplace(key);
         }
         if (failed)
             std::rethrow_exception(failed);
-        if (refuses(*result))
-            tell(key, {rate_event::rejected, result->code(), n, delay});
+        tell();
         return *result;
     }
-    static bool refuses(verdict v) noexcept { return !v.is_granted() && !v.must_wait(); }
 
     // Looks at the next few buckets of the table: more than one for each new key, so that it
     // has been everywhere before the table has doubled.
@@ -184,13 +198,10 @@ private:
         return true;
     }
 
-    void tell(const Key& key, const rate_event& event) noexcept
+    void tell() noexcept
     {
-        try {
-            if (listener_)
-                listener_(key, event);
-        } catch (...) { // a listener only listens
-        }
+        if (listeners_.somebody())
+            listeners_.dispatch();
     }
 
     key_slot* find(const void* key) noexcept override
@@ -206,8 +217,17 @@ private:
             return nullptr;
         }
     }
+    void publish(const void* key, const rate_event& what) noexcept override
+    {
+        if (!listeners_.somebody())
+            return;
+        try {
+            listeners_.publish({std::make_shared<Key>(*static_cast<const Key*>(key)), what});
+        } catch (...) { // then nobody is told
+        }
+    }
 
-    const listener_type listener_;
+    listener_list<event, Threading> listeners_;
     map map_;
     std::size_t cursor_ = 0;
 };
@@ -226,12 +246,13 @@ struct keyed_ask {
     typename Owner::key_type key;
     std::uint64_t n;
     nanoseconds within;
-    rate_stamp stamp;
+    rate_stamp stamp{};
+    nanoseconds retry_after = nanoseconds::max(); // if try_now() refuses
 
     const executor_type& executor() const noexcept { return owner->executor(); }
     state_type& state() const noexcept { return owner->shard(key); }
 
-    verdict try_now() { return state().try_now(key, n, within, stamp); }
+    verdict try_now() noexcept { return state().try_now(key, n, within, stamp, retry_after); }
     void give_back() const noexcept { state().give_back(&key, n, stamp); }
     void prepare(keyed_waiter& w) const noexcept
     {

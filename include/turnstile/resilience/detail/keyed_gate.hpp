@@ -2,7 +2,7 @@
 
 #include <turnstile/core/detail/alarm.hpp>
 #include <turnstile/core/detail/verdict.hpp>
-#include <turnstile/resilience/detail/rate_levels.hpp>
+#include <turnstile/resilience/detail/keyed_waiter.hpp>
 #include <turnstile/resilience/rate_options.hpp>
 
 #include <boost/intrusive/set.hpp>
@@ -13,51 +13,6 @@
 #include <utility>
 
 namespace turnstile::detail {
-
-struct keyed_waiter;
-
-// The bucket of one key, in one word: the time at which it is full again; or, while others
-// wait for it, the first of them, who keeps that time meanwhile.
-class key_slot {
-public:
-    keyed_waiter* head() const noexcept
-    {
-        return word_ & 1 ? reinterpret_cast<keyed_waiter*>(word_ - 1) : nullptr;
-    }
-    void set_head(keyed_waiter& w) noexcept { word_ = reinterpret_cast<std::uintptr_t>(&w) + 1; }
-    // Only without a head.
-    gcra::ticks full() const noexcept { return word_ >> 1; }
-    void set_full(gcra::ticks full) noexcept { word_ = full << 1; }
-
-private:
-    static_assert(sizeof(std::uintptr_t) <= sizeof(std::uint64_t));
-    std::uint64_t word_ = 0;
-};
-
-using due_hook =
-    boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>;
-
-struct keyed_waiter : waiter, due_hook {
-    using waiter::waiter;
-    std::uint64_t need = 1;
-    nanoseconds deadline = nanoseconds::max();
-    const void* key = nullptr;
-    key_slot* slot = nullptr;
-    rate_stamp stamp;
-    rate_event* report = nullptr;
-
-    // While it is the first to wait for its key.
-    gcra::ticks full = 0;
-    nanoseconds due{};
-    std::uint64_t behind = 0; // what all the others need
-    std::size_t length = 0;   // how many they are
-    waiter_list line;         // the others
-};
-
-struct by_due {
-    using type = nanoseconds;
-    const nanoseconds& operator()(const keyed_waiter& w) const noexcept { return w.due; }
-};
 
 // A number of keys that share a lock and a timer: the waiting for them, whatever the keys are.
 // Those who are first to wait for their key are in a tree, by the time they may go.
@@ -78,13 +33,12 @@ public:
     rate_stats stats() noexcept;
 
 protected:
-    // Starts w; if it may not wait, `refusal` says why.
-    void start_or_refuse(waiter& w, rate_event& refusal) noexcept;
-
     // Under the lock, from here on. A slot for the key: one that is there, or null.
     virtual key_slot* find(const void* key) noexcept = 0;
     // A new one if need be; null if there is no memory.
     virtual key_slot* find_or_add(const void* key) noexcept = 0;
+    // Keeps an event for those who listen.
+    virtual void publish(const void* key, const rate_event& event) noexcept = 0;
 
     // Takes n permits, or says why not, and how long it would take.
     verdict look(key_slot& slot, std::uint64_t n, nanoseconds within, rate_stamp& stamp,
@@ -106,7 +60,12 @@ protected:
     void serve(ready_list& ready) noexcept;
 
     const gcra& rule() const noexcept { return rule_; }
-    void count_rejected() noexcept { ++rejected_; }
+    void note_rejection(const void* key, errc code, std::uint64_t n,
+                        nanoseconds retry_after) noexcept
+    {
+        ++rejected_;
+        publish(key, {rate_event::rejected, code, n, retry_after});
+    }
 
 private:
     static keyed_waiter& as_keyed(waiter& w) noexcept { return static_cast<keyed_waiter&>(w); }
@@ -205,13 +164,6 @@ nanoseconds keyed_gate<Threading, Clock>::delay(const key_slot& slot, std::uint6
 }
 
 template <class Threading, class Clock>
-void keyed_gate<Threading, Clock>::start_or_refuse(waiter& w, rate_event& refusal) noexcept
-{
-    as_keyed(w).report = &refusal;
-    base::start(w);
-}
-
-template <class Threading, class Clock>
 bool keyed_gate<Threading, Clock>::admit(waiter& plain) noexcept
 {
     keyed_waiter& w = as_keyed(plain);
@@ -248,8 +200,7 @@ bool keyed_gate<Threading, Clock>::admit(waiter& plain) noexcept
     }
     if (w.undecided())
         return false;
-    ++rejected_;
-    *w.report = {rate_event::rejected, static_cast<errc>(w.error().value()), w.need, wait};
+    note_rejection(w.key, w.fate().code(), w.need, wait);
     return true;
 }
 
@@ -392,12 +343,13 @@ gcra keyed_gate<Threading, Clock>::change_rule(const bandwidth& limit, nanosecon
             const gcra::ticks then =
                 before == 0 ? full : rule_.charged(full, rule_.at(since(now)), before);
             const bool too_large = w.need > rule_.burst();
-            if (!too_large && opens(then, w.need) <= w.deadline) {
+            const nanoseconds when = too_large ? nanoseconds::max() : opens(then, w.need);
+            if (!too_large && when <= w.deadline) {
                 before += w.need;
                 return false;
             }
             w.fail(too_large ? errc::too_large : errc::rate_limited);
-            ++rejected_;
+            note_rejection(w.key, w.fate().code(), w.need, saturating_sub(when, now));
             return true;
         };
         const bool head_fails = fails(head);

@@ -2,9 +2,10 @@
 
 #include <turnstile/core/detail/operation_start.hpp>
 #include <turnstile/core/detail/start_wait.hpp>
+#include <turnstile/core/detail/wraps_handler.hpp>
 #include <turnstile/core/operation.hpp>
+#include <turnstile/resilience/detail/reject_call.hpp>
 
-#include <boost/asio/associator.hpp>
 #include <boost/asio/async_result.hpp>
 
 #include <tuple>
@@ -13,19 +14,28 @@
 
 namespace turnstile::detail {
 
-// What a limiter calls when it has let an operation go, or has not.
-template <class Op, class Executor, class Handler>
+// What is called when an operation may go, or may not. Enter makes the operation's handler, from
+// the caller's and what was granted.
+template <class Op, class Executor, class Handler, class Enter>
 struct permitted_call {
+    using wrapped_handler = Handler;
+
     Op op;
     Executor executor;
     Handler handler;
+    Enter enter;
+    nanoseconds retry_after; // if it may not
 
-    void operator()(const error_code& ec)
+    const Handler& get() const noexcept { return handler; }
+
+    template <class... Permit>
+    void operator()(const error_code& ec, Permit&&... permit)
     {
         if (ec)
-            std::apply(std::move(handler), operation_result<Op>::from_error(ec));
-        else
-            detail::start(std::move(op), executor, std::move(handler));
+            return std::apply(std::move(handler),
+                              rejected_result<operation_signature_t<Op>>(ec, retry_after));
+        detail::start(std::move(op), executor,
+                      enter(std::move(handler), std::forward<Permit>(permit)...));
     }
 };
 
@@ -40,51 +50,56 @@ public:
 
     executor_type get_executor() const noexcept { return ask_.executor(); }
 
-    template <class Handler, class Op>
-    void operator()(Handler&& handler, Op&& op)
+    template <class Handler, class Op, class Enter>
+    void operator()(Handler&& handler, Op&& op, Enter enter)
     {
-        using call = permitted_call<std::decay_t<Op>, executor_type, std::decay_t<Handler>>;
+        using op_type = std::decay_t<Op>;
+        using handler_type = std::decay_t<Handler>;
+        using call = permitted_call<op_type, executor_type, handler_type, Enter>;
         const verdict now = ask_.try_now();
         if (!now.is_granted())
-            return start_operation(
-                ask_, now,
-                call{std::forward<Op>(op), ask_.executor(), std::forward<Handler>(handler)},
-                handler_memory());
+            return start_operation(ask_, now,
+                                   call{std::forward<Op>(op), ask_.executor(),
+                                        std::forward<Handler>(handler), std::move(enter),
+                                        ask_.retry_after},
+                                   handler_memory());
         try {
-            detail::start(std::decay_t<Op>(std::forward<Op>(op)), ask_.executor(),
-                          std::decay_t<Handler>(std::forward<Handler>(handler)));
+            detail::start(op_type(std::forward<Op>(op)), ask_.executor(),
+                          entered(handler_type(std::forward<Handler>(handler)), enter));
         } catch (...) {
-            ask_.give_back();
+            if constexpr (!Ask::refundable)
+                ask_.give_back();
             throw;
         }
     }
 
 private:
+    template <class Handler, class Enter>
+    auto entered(Handler handler, Enter& enter)
+    {
+        if constexpr (std::is_void_v<typename Ask::result_type>)
+            return enter(std::move(handler));
+        else
+            return enter(std::move(handler), ask_.take_now());
+    }
+
     Ask ask_;
 };
 
-template <class Ask, operation Op, class Token>
-auto call_when_permitted(Ask ask, Op&& op, Token&& token)
+// Where nothing is to be done at the end of the operation.
+struct enter_freely {
+    template <class Handler>
+    Handler operator()(Handler handler) const
+    {
+        return handler;
+    }
+};
+
+template <class Ask, operation Op, class Token, class Enter = enter_freely>
+auto call_when_permitted(Ask ask, Op&& op, Token&& token, Enter enter = Enter())
 {
     return asio::async_initiate<Token, operation_signature_t<Op>>(
-        initiate_permitted<Ask>(std::move(ask)), token, std::forward<Op>(op));
+        initiate_permitted<Ask>(std::move(ask)), token, std::forward<Op>(op), std::move(enter));
 }
 
 } // namespace turnstile::detail
-
-// The handler's executor, allocator and slot are the wait's, too.
-template <template <class, class> class Associator, class Op, class Executor, class Handler,
-          class Default>
-struct boost::asio::associator<Associator, turnstile::detail::permitted_call<Op, Executor, Handler>,
-                               Default> : Associator<Handler, Default> {
-    using call = turnstile::detail::permitted_call<Op, Executor, Handler>;
-
-    static typename Associator<Handler, Default>::type get(const call& c) noexcept
-    {
-        return Associator<Handler, Default>::get(c.handler);
-    }
-    static decltype(auto) get(const call& c, const Default& d) noexcept
-    {
-        return Associator<Handler, Default>::get(c.handler, d);
-    }
-};

@@ -34,12 +34,13 @@ struct rate_ask {
     Owner* owner;
     std::uint64_t n;
     nanoseconds within;
-    rate_stamp stamp;
+    rate_stamp stamp{};
+    nanoseconds retry_after = nanoseconds::max(); // if try_now() refuses
 
     const executor_type& executor() const noexcept { return owner->executor(); }
     state_type& state() const noexcept { return owner->state(); }
 
-    verdict try_now() noexcept { return state().try_now(n, within, stamp); }
+    verdict try_now() noexcept { return state().try_now(n, within, stamp, retry_after); }
     void give_back() const noexcept { state().give_back(n, stamp); }
     void prepare(rate_waiter& w) const noexcept
     {

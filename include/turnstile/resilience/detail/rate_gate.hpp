@@ -1,6 +1,7 @@
 #pragma once
 
 #include <turnstile/core/detail/alarm.hpp>
+#include <turnstile/core/detail/listener_list.hpp>
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/resilience/detail/rate_levels.hpp>
 #include <turnstile/resilience/rate_options.hpp>
@@ -20,7 +21,6 @@ struct rate_waiter : waiter {
     nanoseconds deadline = nanoseconds::max();
     rate_stamp stamp;
     bool is_claim = false;
-    rate_event* report = nullptr; // where the call that starts it learns why it may not
 };
 
 // A reservation's place in the queue. It is granted nothing: when its turn comes it is charged.
@@ -38,9 +38,11 @@ class TURNSTILE_EXPORT rate_gate final : public timed_state<Threading, Clock> {
     using levels_type = rate_levels<Threading>;
 
 public:
+    using listeners_type = listener_list<rate_event, Threading>;
+
     template <class Executor>
-    rate_gate(const Executor& executor, std::vector<bandwidth> limits, rate_options options)
-        : base(executor), levels_(std::move(limits), this->now()), options_(std::move(options))
+    rate_gate(const Executor& executor, std::vector<bandwidth> limits, const rate_options& options)
+        : base(executor), levels_(std::move(limits), this->now()), options_(options)
     {
     }
 
@@ -53,16 +55,21 @@ public:
                 *retry_after = nanoseconds::zero();
             return true;
         }
-        if (quick == levels_type::outcome::refused && !retry_after && !options_.listener) {
+        if (quick == levels_type::outcome::refused && !retry_after && !listeners_.somebody()) {
             count(rejected_, 1);
             return false;
         }
         rate_stamp ignored;
-        return look(n, nanoseconds::zero(), retry_after, ignored).is_granted();
+        nanoseconds delay{};
+        const bool taken = look(n, nanoseconds::zero(), delay, ignored).is_granted();
+        if (retry_after)
+            *retry_after = delay;
+        return taken;
     }
 
     // The first look of a wait that may take no longer than `within`.
-    verdict try_now(std::uint64_t n, nanoseconds within, rate_stamp& stamp) noexcept;
+    verdict try_now(std::uint64_t n, nanoseconds within, rate_stamp& stamp,
+                    nanoseconds& retry_after) noexcept;
     void give_back(std::uint64_t n, const rate_stamp& stamp) noexcept;
     void start(waiter& w) noexcept;
 
@@ -78,11 +85,11 @@ public:
     std::vector<bandwidth> limits();
     void change(std::vector<bandwidth> limits);
     rate_stats stats() noexcept;
+    listeners_type& listeners() noexcept { return listeners_; }
 
 private:
     template <class T>
     using cell = typename Threading::template cell<T>;
-    enum : unsigned { throttled = 1, recovered = 2 };
 
     static void count(cell<std::uint64_t>& c, std::uint64_t n) noexcept
     {
@@ -97,12 +104,27 @@ private:
     }
     static rate_waiter& as_rate(waiter& w) noexcept { return static_cast<rate_waiter&>(w); }
 
+    // Runs f(ready) under the lock, and then tells what has happened.
+    template <class F>
+    auto update_and_tell(F f) noexcept
+    {
+        struct telling {
+            rate_gate& gate;
+            ~telling() { gate.tell(); }
+        } const after{*this};
+        return this->update(f);
+    }
+    void tell() noexcept
+    {
+        if (!listeners_.somebody())
+            return;
+        const wait_state_ptr<Threading> keep_alive(this); // a listener may end the object
+        listeners_.dispatch();
+    }
+
     // The longer look, under the lock.
-    verdict look(std::uint64_t n, nanoseconds within, nanoseconds* retry_after,
+    verdict look(std::uint64_t n, nanoseconds within, nanoseconds& retry_after,
                  rate_stamp& stamp) noexcept;
-    verdict refuse(errc code, std::uint64_t n, nanoseconds retry_after) noexcept;
-    void tell(const rate_event& event) noexcept;
-    void tell_changes() noexcept;
 
     // All from here on is under the lock.
     bool admit(waiter& w) noexcept override;
@@ -111,7 +133,7 @@ private:
     void take_back(waiter& w, ready_list& ready) noexcept override;
     void take_all(waiter_list& out) noexcept override;
     void wake(ready_list& ready) noexcept override { serve(ready); }
-    void woken() noexcept override { tell_changes(); }
+    void woken() noexcept override { tell(); }
 
     nanoseconds next_due() noexcept
     {
@@ -123,7 +145,12 @@ private:
     void unlink(rate_waiter& w) noexcept;
     void pass_on(rate_waiter& w, std::uint64_t permits) noexcept;
     void fail_hopeless(nanoseconds time, ready_list& ready) noexcept;
-    void fail(rate_waiter& w, errc code, ready_list& ready) noexcept;
+    void fail(rate_waiter& w, errc code, nanoseconds retry_after, ready_list& ready) noexcept;
+    void note_rejection(errc code, std::uint64_t n, nanoseconds retry_after) noexcept
+    {
+        count(rejected_, 1);
+        listeners_.publish({rate_event::rejected, code, n, retry_after});
+    }
     void finish() noexcept;
 
     levels_type levels_;
@@ -136,98 +163,55 @@ private:
     nanoseconds looked_{};       // when the queue was last seen to
     std::uint64_t waited_ = 0;
     std::uint64_t cancelled_ = 0;
-    std::uint64_t late_ = 0; // rejected while they waited, and not told yet
     bool is_throttled_ = false;
-    unsigned changes_ = 0; // of that, not told yet
+    listeners_type listeners_;
 };
 
 template <class Threading, class Clock>
-verdict rate_gate<Threading, Clock>::try_now(std::uint64_t n, nanoseconds within,
-                                             rate_stamp& stamp) noexcept
+verdict rate_gate<Threading, Clock>::try_now(std::uint64_t n, nanoseconds within, rate_stamp& stamp,
+                                             nanoseconds& retry_after) noexcept
 {
     if (levels_.try_take(this->now(), n, stamp) == levels_type::outcome::taken) [[likely]] {
         count_grant(n);
         return verdict::granted();
     }
-    return look(n, within, nullptr, stamp);
+    return look(n, within, retry_after, stamp);
 }
 
 template <class Threading, class Clock>
 verdict rate_gate<Threading, Clock>::look(std::uint64_t n, nanoseconds within,
-                                          nanoseconds* retry_after, rate_stamp& stamp) noexcept
+                                          nanoseconds& retry_after, rate_stamp& stamp) noexcept
 {
-    nanoseconds delay = nanoseconds::max();
-    const verdict result = this->update([&](ready_list& ready) {
-        if (!levels_.check(n).must_wait())
-            return levels_.check(n);
-        serve(ready);
-        levels_.hold();
-        const nanoseconds time = this->now();
-        delay = std::max(saturating_sub(levels_.opens(time, n, ahead_), time), nanoseconds::zero());
-        verdict v = verdict::wait();
-        if (delay == nanoseconds::zero() && this->queue_.empty()) {
-            stamp = levels_.take(time, n);
-            count_grant(n);
-            v = verdict::granted();
-        } else if (delay > within || within == nanoseconds::zero()) {
-            v = verdict::refused(errc::rate_limited);
-        } else if (operations_ >= options_.max_waiters) {
-            v = verdict::refused(errc::rejected);
+    return update_and_tell([&](ready_list& ready) {
+        verdict v = levels_.check(n);
+        retry_after = nanoseconds::max();
+        if (v.must_wait()) {
+            serve(ready);
+            levels_.hold();
+            const nanoseconds time = this->now();
+            const nanoseconds delay = saturating_sub(levels_.opens(time, n, ahead_), time);
+            retry_after = std::max(delay, nanoseconds::zero());
+            if (retry_after == nanoseconds::zero() && this->queue_.empty()) {
+                stamp = levels_.take(time, n);
+                count_grant(n);
+                v = verdict::granted();
+            } else if (retry_after > within || within == nanoseconds::zero()) {
+                v = verdict::refused(errc::rate_limited);
+            } else if (operations_ >= options_.max_waiters) {
+                v = verdict::refused(errc::rejected);
+            }
+            finish();
         }
-        finish();
+        if (!v.is_granted() && !v.must_wait())
+            note_rejection(v.code(), n, retry_after);
         return v;
     });
-    if (retry_after)
-        *retry_after = result.is_granted() ? nanoseconds::zero() : delay;
-    if (!result.is_granted() && !result.must_wait())
-        refuse(result.code(), n, delay);
-    tell_changes();
-    return result;
-}
-
-template <class Threading, class Clock>
-verdict rate_gate<Threading, Clock>::refuse(errc code, std::uint64_t n,
-                                            nanoseconds retry_after) noexcept
-{
-    count(rejected_, 1);
-    tell({rate_event::rejected, code, n, retry_after});
-    return verdict::refused(code);
-}
-
-template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::tell(const rate_event& event) noexcept
-{
-    if (!options_.listener)
-        return;
-    try {
-        options_.listener(event);
-    } catch (...) { // a listener only listens
-    }
-}
-
-template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::tell_changes() noexcept
-{
-    if (!options_.listener)
-        return;
-    unsigned changes = 0;
-    std::uint64_t late = 0;
-    this->update([&](ready_list&) {
-        changes = std::exchange(changes_, 0);
-        late = std::exchange(late_, 0);
-    });
-    if (changes & throttled)
-        tell({rate_event::throttled, {}, 0, {}});
-    for (; late != 0; --late)
-        tell({rate_event::rejected, errc::rate_limited, 0, {}});
-    if (changes & recovered)
-        tell({rate_event::recovered, {}, 0, {}});
 }
 
 template <class Threading, class Clock>
 void rate_gate<Threading, Clock>::give_back(std::uint64_t n, const rate_stamp& stamp) noexcept
 {
-    this->update([&](ready_list& ready) {
+    update_and_tell([&](ready_list& ready) {
         levels_.hold();
         levels_.give_back(this->now(), n, stamp);
         serve(ready);
@@ -237,13 +221,11 @@ void rate_gate<Threading, Clock>::give_back(std::uint64_t n, const rate_stamp& s
 template <class Threading, class Clock>
 void rate_gate<Threading, Clock>::start(waiter& w) noexcept
 {
+    if (!listeners_.somebody())
+        return base::start(w);
     const wait_state_ptr<Threading> keep_alive(this); // the handler may destroy the object
-    rate_event refusal;
-    as_rate(w).report = &refusal;
-    base::start(w); // from here on w may be gone
-    if (refusal.kind == rate_event::rejected)
-        refuse(refusal.code, refusal.permits, refusal.retry_after);
-    tell_changes();
+    base::start(w);
+    tell();
 }
 
 template <class Threading, class Clock>
@@ -274,8 +256,8 @@ bool rate_gate<Threading, Clock>::admit(waiter& plain) noexcept
         }
     }
     if (!w.undecided() && !w.granted())
-        *w.report = {rate_event::rejected, static_cast<errc>(w.error().value()), w.need,
-                     saturating_sub(when, time)};
+        note_rejection(w.fate().code(), w.need,
+                       w.need > levels_.burst() ? nanoseconds::max() : saturating_sub(when, time));
     finish();
     return !w.undecided();
 }
@@ -291,7 +273,7 @@ void rate_gate<Threading, Clock>::serve(ready_list& ready) noexcept
         if (when > time && when <= w.deadline)
             break;
         if (when > time) {
-            fail(w, errc::rate_limited, ready);
+            fail(w, errc::rate_limited, when - time, ready);
             continue;
         }
         charge(w, time);
@@ -395,14 +377,14 @@ void rate_gate<Threading, Clock>::take_all(waiter_list& out) noexcept
 }
 
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::fail(rate_waiter& w, errc code, ready_list& ready) noexcept
+void rate_gate<Threading, Clock>::fail(rate_waiter& w, errc code, nanoseconds retry_after,
+                                       ready_list& ready) noexcept
 {
+    note_rejection(code, w.need, retry_after);
     pass_on(w, std::exchange(w.owed, 0));
     unlink(w);
     w.fail(code);
     ready.push_back(w);
-    count(rejected_, 1);
-    ++late_;
 }
 
 // After the limits have changed: those who ask for too much, or can no longer be in time.
@@ -412,9 +394,11 @@ void rate_gate<Threading, Clock>::fail_hopeless(nanoseconds time, ready_list& re
     std::uint64_t before = 0;
     for (auto it = this->queue_.begin(); it != this->queue_.end();) {
         rate_waiter& w = as_rate(*it++);
-        const bool too_large = w.need > levels_.burst();
-        if (!w.is_claim && (too_large || levels_.opens(time, w.need, before) > w.deadline))
-            fail(w, too_large ? errc::too_large : errc::rate_limited, ready);
+        const nanoseconds when = levels_.opens(time, w.need, before);
+        if (!w.is_claim && w.need > levels_.burst())
+            fail(w, errc::too_large, nanoseconds::max(), ready);
+        else if (!w.is_claim && when > w.deadline)
+            fail(w, errc::rate_limited, saturating_sub(when, time), ready);
         else
             before += w.need + w.owed;
     }
@@ -430,7 +414,7 @@ void rate_gate<Threading, Clock>::finish() noexcept
         this->wake_at(next_due());
     if (is_throttled_ != (operations_ != 0)) {
         is_throttled_ = !is_throttled_;
-        changes_ |= is_throttled_ ? throttled : recovered;
+        listeners_.publish({is_throttled_ ? rate_event::throttled : rate_event::recovered});
     }
     levels_.release(!this->queue_.empty());
 }
@@ -439,16 +423,19 @@ template <class Threading, class Clock>
 error_code rate_gate<Threading, Clock>::reserve(rate_claim& claim, std::uint64_t n,
                                                 nanoseconds within, nanoseconds& when) noexcept
 {
-    const verdict result = this->update([&](ready_list& ready) {
-        if (!levels_.check(n).must_wait())
-            return levels_.check(n);
+    const verdict result = update_and_tell([&](ready_list& ready) {
+        if (const verdict possible = levels_.check(n); !possible.must_wait()) {
+            note_rejection(possible.code(), n, nanoseconds::max());
+            return possible;
+        }
         serve(ready);
         levels_.hold();
         const nanoseconds time = this->now();
         when = std::max(time, levels_.opens(time, n, ahead_));
-        if (saturating_sub(when, time) > within) {
+        if (const nanoseconds delay = saturating_sub(when, time); delay > within) {
+            note_rejection(errc::rate_limited, n, delay);
             finish();
-            when = saturating_sub(when, time);
+            when = delay;
             return verdict::refused(errc::rate_limited);
         }
         claim.need = n;
@@ -458,16 +445,13 @@ error_code rate_gate<Threading, Clock>::reserve(rate_claim& claim, std::uint64_t
         finish();
         return verdict::granted();
     });
-    if (!result.is_granted())
-        refuse(result.code(), n, result.code() == errc::rate_limited ? when : nanoseconds::max());
-    tell_changes();
     return result.error();
 }
 
 template <class Threading, class Clock>
 void rate_gate<Threading, Clock>::cancel_claim(rate_claim& claim) noexcept
 {
-    this->update([&](ready_list& ready) {
+    update_and_tell([&](ready_list& ready) {
         serve(ready);
         levels_.hold();
         if (claim.waiter_hook::is_linked()) {
@@ -478,13 +462,12 @@ void rate_gate<Threading, Clock>::cancel_claim(rate_claim& claim) noexcept
         }
         serve(ready);
     });
-    tell_changes();
 }
 
 template <class Threading, class Clock>
 void rate_gate<Threading, Clock>::drop_claim(rate_claim& claim) noexcept
 {
-    this->update([&](ready_list& ready) {
+    update_and_tell([&](ready_list& ready) {
         serve(ready);
         if (!claim.waiter_hook::is_linked())
             return;
@@ -494,13 +477,12 @@ void rate_gate<Threading, Clock>::drop_claim(rate_claim& claim) noexcept
         unlink(claim);
         finish();
     });
-    tell_changes();
 }
 
 template <class Threading, class Clock>
 nanoseconds rate_gate<Threading, Clock>::time_until(std::uint64_t n) noexcept
 {
-    return this->update([&](ready_list& ready) {
+    return update_and_tell([&](ready_list& ready) {
         if (!levels_.check(n).must_wait())
             return nanoseconds::max();
         serve(ready);
@@ -512,7 +494,7 @@ nanoseconds rate_gate<Threading, Clock>::time_until(std::uint64_t n) noexcept
 template <class Threading, class Clock>
 std::uint64_t rate_gate<Threading, Clock>::available() noexcept
 {
-    return this->update([&](ready_list& ready) {
+    return update_and_tell([&](ready_list& ready) {
         serve(ready);
         return this->queue_.empty() ? levels_.available(this->now()) : 0;
     });
@@ -540,16 +522,15 @@ template <class Threading, class Clock>
 void rate_gate<Threading, Clock>::change(std::vector<bandwidth> limits)
 {
     typename levels_type::plan next(std::move(limits));
-    this->update([&](ready_list& ready) {
+    update_and_tell([&](ready_list& ready) {
         serve(ready); // by the old limits, up to now
         const nanoseconds time = this->now();
         levels_.hold();
         levels_.change(next, time);
+        listeners_.publish({rate_event::limits_changed});
         fail_hopeless(time, ready);
         serve(ready);
     });
-    tell({rate_event::limits_changed, {}, 0, {}});
-    tell_changes();
 }
 
 template <class Threading, class Clock>

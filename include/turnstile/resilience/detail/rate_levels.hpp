@@ -120,7 +120,6 @@ private:
     nanoseconds origin_;
     cell<std::uint64_t> refunds_{0};
     cell<std::uint64_t> burst_{0};
-    nanoseconds changed_;
     std::vector<bandwidth> limits_;
     std::vector<gcra> rules_; // after the first
     std::vector<gcra::ticks> full_;

@@ -1,12 +1,8 @@
 #pragma once
 
+#include <turnstile/core/detail/handler_executor.hpp>
 #include <turnstile/core/detail/operation_result.hpp>
 #include <turnstile/resilience/rejection.hpp>
-
-#include <boost/asio/associated_allocator.hpp>
-#include <boost/asio/associated_executor.hpp>
-#include <boost/asio/bind_allocator.hpp>
-#include <boost/asio/post.hpp>
 
 #include <exception>
 #include <tuple>
@@ -15,25 +11,27 @@
 
 namespace turnstile::detail {
 
-// Completes a call that is not let through, in the form of its signature: posted to the
-// handler's executor, by default `executor`.
+// The result of a call that is not let through, in the form of its signature: where failures are
+// exceptions, one that says when to try again.
+template <class Signature>
+auto rejected_result(const error_code& ec, nanoseconds retry_after)
+{
+    using traits = result_traits<Signature>;
+    if constexpr (std::is_same_v<std::tuple_element_t<0, typename traits::tuple>,
+                                 std::exception_ptr>) {
+        if (ec.category() == error_category())
+            return traits::from_failure(
+                std::make_exception_ptr(rejection(static_cast<errc>(ec.value()), retry_after)));
+    }
+    return traits::from_error(ec);
+}
+
+// Completes such a call: posted to the handler's executor, by default `executor`.
 template <class Signature, class Executor, class Handler>
 void reject_call(Handler&& handler, const Executor& executor, errc code, nanoseconds retry_after)
 {
-    using traits = result_traits<Signature>;
-    const auto result = [&] {
-        if constexpr (std::is_same_v<std::tuple_element_t<0, typename traits::tuple>,
-                                     std::exception_ptr>)
-            return traits::from_failure(std::make_exception_ptr(rejection(code, retry_after)));
-        else
-            return traits::from_error(code);
-    };
-    const auto where = asio::get_associated_executor(handler, executor);
-    const auto allocator = asio::get_associated_allocator(handler);
-    asio::post(where, asio::bind_allocator(
-                          allocator, [h = std::forward<Handler>(handler), r = result()]() mutable {
-                              std::apply(std::move(h), std::move(r));
-                          }));
+    post_handler(std::forward<Handler>(handler), executor,
+                 rejected_result<Signature>(code, retry_after));
 }
 
 } // namespace turnstile::detail

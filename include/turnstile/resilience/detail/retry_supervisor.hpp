@@ -4,7 +4,6 @@
 #include <turnstile/resilience/detail/timeout_supervisor.hpp>
 #include <turnstile/resilience/retry_policy.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,19 +13,13 @@
 
 namespace turnstile::detail {
 
-struct retry_counters {
-    using counter = std::atomic<std::uint64_t>;
+struct retry_state : supervised_state<retry_event> {
     counter calls{0};
     counter attempts{0};
     counter succeeded{0};
     counter cancelled{0};
     counter refused[5]{}; // by retry_refusal
 
-    static void count(counter& c) noexcept { c.fetch_add(1, std::memory_order_relaxed); }
-    static std::uint64_t read(const counter& c) noexcept
-    {
-        return c.load(std::memory_order_relaxed);
-    }
     void refuse(retry_refusal why) noexcept { count(refused[static_cast<std::size_t>(why)]); }
     std::uint64_t refusals(retry_refusal why) const noexcept
     {
@@ -68,15 +61,15 @@ class retry_supervisor final
 public:
     retry_supervisor(Handler&& handler, const Executor& executor,
                      std::shared_ptr<const Policy> policy, Op&& op, std::uint64_t seed,
-                     std::shared_ptr<retry_counters> counters)
+                     std::shared_ptr<retry_state> state)
         : base(std::move(handler), executor), policy_(std::move(policy)), original_(std::move(op)),
-          counters_(std::move(counters)), sequence_(policy_->settings(), now(), seed)
+          state_(std::move(state)), sequence_(policy_->settings(), now(), seed)
     {
     }
 
     void begin()
     {
-        retry_counters::count(counters_->calls);
+        retry_state::count(state_->calls);
         attempt();
     }
 
@@ -88,7 +81,7 @@ private:
 
     void attempt()
     {
-        retry_counters::count(counters_->attempts);
+        retry_state::count(state_->attempts);
         const nanoseconds limit = sequence_.limit(now());
         this->start_operation(operation_, [&](auto handler) {
             if (limit == nanoseconds::max())
@@ -112,7 +105,7 @@ private:
         if (!sleeping_ || this->is_finished())
             return;
         if (cancelled_) {
-            retry_counters::count(counters_->cancelled);
+            retry_state::count(state_->cancelled);
             return this->finish(traits::from_error(asio::error::operation_aborted));
         }
         if (events.expired) {
@@ -137,12 +130,12 @@ private:
     {
         const failure reason = traits::failure_of(result);
         if (cancelled_ || reason.is_cancelled()) {
-            retry_counters::count(reason ? counters_->cancelled : counters_->succeeded);
+            retry_state::count(reason ? state_->cancelled : state_->succeeded);
             return false;
         }
         const bool retryable = ask_about(policy_->predicate(), reason, result);
         if (!retryable && !reason) {
-            retry_counters::count(counters_->succeeded);
+            retry_state::count(state_->succeeded);
             return false;
         }
         std::optional<nanoseconds> hint;
@@ -153,27 +146,28 @@ private:
         const std::uint32_t failed = sequence_.attempt();
         const auto decision = sequence_.failed(now(), retryable, hint);
         if (decision.refusal != retry_refusal::none) {
-            counters_->refuse(decision.refusal);
+            state_->refuse(decision.refusal);
             return false;
         }
+        const retry_event event{failed, decision.delay, reason};
         if (const auto& listener = policy_->settings().listener)
-            listener(retry_event{failed, decision.delay, reason});
+            listener(event);
+        state_->tell(event);
         sleep(decision.delay);
         return true;
     }
 
+    // By the timer also if there is no delay: others, and a cancellation, get their turn between
+    // two attempts, even if neither gets as far as to wait for anything.
     void sleep(nanoseconds delay)
     {
         sleeping_ = true;
-        if (delay == nanoseconds::zero())
-            this->expire_at_once();
-        else
-            this->start_timer(later<Clock>(Clock::now(), delay));
+        this->start_timer(later<Clock>(Clock::now(), delay));
     }
 
     std::shared_ptr<const Policy> policy_;
     Op original_;
-    std::shared_ptr<retry_counters> counters_;
+    std::shared_ptr<retry_state> state_;
     retry_sequence sequence_;
     typename base::operation_type operation_;
     bool sleeping_ = false;

@@ -3,13 +3,19 @@
 #include <turnstile/core/detail/deadline.hpp>
 #include <turnstile/core/detail/supervisor.hpp>
 #include <turnstile/core/error.hpp>
+#include <turnstile/resilience/detail/supervising_object.hpp>
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile {
+
+/// What the listeners of a timeout are told: a call has timed out.
+struct timeout_event {
+    nanoseconds limit; ///< How long it was given.
+};
+
+namespace detail {
 
 // When time is up: so much later than the start, or at a given time.
 template <class Clock>
@@ -35,9 +41,12 @@ struct time_at {
     }
 };
 
-struct timeout_counters {
-    std::atomic<std::uint64_t> calls{0};
-    std::atomic<std::uint64_t> timed_out{0};
+struct timeout_state : supervised_state<timeout_event> {
+    explicit timeout_state(nanoseconds l) noexcept : limit(l) {}
+
+    const nanoseconds limit;
+    counter calls{0};
+    counter timed_out{0};
 };
 
 // Runs one operation, and cancels it when time is up.
@@ -54,8 +63,8 @@ class timeout_supervisor final
 
 public:
     timeout_supervisor(Handler&& handler, const Executor& executor, asio::cancellation_type_t type,
-                       std::shared_ptr<timeout_counters> counters)
-        : base(std::move(handler), executor), type_(type), counters_(std::move(counters))
+                       std::shared_ptr<timeout_state> state)
+        : base(std::move(handler), executor), type_(type), state_(std::move(state))
     {
     }
 
@@ -63,8 +72,8 @@ public:
     template <class Initiate>
     void begin(typename Clock::time_point deadline, Initiate&& initiate)
     {
-        if (counters_)
-            counters_->calls.fetch_add(1, std::memory_order_relaxed);
+        if (state_)
+            state_->count(state_->calls);
         const bool at_once = deadline == Clock::time_point::min();
         if (!at_once)
             this->start_timer(deadline);
@@ -83,8 +92,10 @@ private:
         if (auto result = operation_.take()) {
             if (cause_ == cause::time && traits::failure_of(*result).is_cancelled()) {
                 traits::replace_failure(*result, make_error_code(errc::timed_out));
-                if (counters_)
-                    counters_->timed_out.fetch_add(1, std::memory_order_relaxed);
+                if (state_) {
+                    state_->count(state_->timed_out);
+                    state_->tell({state_->limit});
+                }
             }
             return this->finish(std::move(*result));
         }
@@ -105,19 +116,20 @@ private:
     typename base::operation_type operation_;
     asio::cancellation_type_t type_;
     cause cause_ = cause::none;
-    std::shared_ptr<timeout_counters> counters_;
+    std::shared_ptr<timeout_state> state_;
 };
 
 template <class Signature, class When, class Handler, class Executor, class Initiate>
 void run_with_timeout(Handler handler, const Executor& executor, const When& when,
                       asio::cancellation_type_t type, Initiate&& initiate,
-                      std::shared_ptr<timeout_counters> counters = nullptr)
+                      std::shared_ptr<timeout_state> state = nullptr)
 {
     using runner = timeout_supervisor<typename When::clock, Signature, Handler, Executor>;
     runner::run(
         std::move(handler), executor,
         [&](runner& self) { self.begin(when.deadline(), std::forward<Initiate>(initiate)); }, type,
-        std::move(counters));
+        std::move(state));
 }
 
-} // namespace turnstile::detail
+} // namespace detail
+} // namespace turnstile

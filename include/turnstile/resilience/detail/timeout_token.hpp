@@ -63,13 +63,13 @@ auto make_timed_initiation(const When& when, Initiation&& initiation)
 
 // The function form. Without an executor, a handler that has none leaves it to the operation.
 template <class Executor, class When, class Op, class Token>
-auto with_timeout(const Executor& executor, const When& when,
-                  std::shared_ptr<timeout_counters> counters, Op&& op, Token& token)
+auto with_timeout(const Executor& executor, const When& when, std::shared_ptr<timeout_state> state,
+                  Op&& op, Token& token)
 {
     using op_type = std::decay_t<Op>;
     using signature = operation_signature_t<Op>;
     return asio::async_initiate<Token, signature>(
-        [executor, when, counters = std::move(counters)](auto handler, op_type o) mutable {
+        [executor, when, state = std::move(state)](auto handler, op_type o) mutable {
             using handler_type = decltype(handler);
             if constexpr (needs_executor<handler_type, Executor>) {
                 // Named again, so that it is only looked at for this handler.
@@ -85,7 +85,7 @@ auto with_timeout(const Executor& executor, const When& when,
                     [&](const auto& strand, auto inner) {
                         initiate(std::move(o), strand, std::move(inner));
                     },
-                    std::move(counters));
+                    std::move(state));
             }
         },
         token, std::forward<Op>(op));
