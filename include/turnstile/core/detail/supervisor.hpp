@@ -21,9 +21,7 @@
 #include <turnstile/core/detail/handler_executor.hpp>
 #include <turnstile/core/detail/operation_start.hpp>
 
-#include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
-#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
@@ -485,11 +483,7 @@ private:
         Handler handler = release_handler();
         if (on_the_strand)
             return call_handler(std::move(handler), std::move(result));
-        const auto allocator = asio::get_associated_allocator(handler);
-        asio::post(executor, asio::bind_allocator(allocator, [h = std::move(handler),
-                                                              r = std::move(result)]() mutable {
-                       call_handler(std::move(h), std::move(r));
-                   }));
+        post_handler(std::move(handler), executor, std::move(result));
     }
 
     // Ends the supervisor and frees its memory, which the handler may use again.
