@@ -8,16 +8,20 @@
 // The Ask has `executor_` and `seen`, which it is told; its result is a pointer to the value,
 // with a version().
 
+#include <turnstile/core/detail/handler_allocator.hpp>
 #include <turnstile/core/detail/start_wait.hpp>
 
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/associator.hpp>
-#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
+#include <atomic>
+#include <cstddef>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -99,22 +103,46 @@ private:
     asio::executor_work_guard<handler_executor> work_;
 };
 
+// Hands a cancellation on to the wait that is under way, and remembers it if there is none. The
+// caller's signal may go before the operation does: so this is shared by both.
+struct repeat_cancellation {
+    asio::cancellation_signal current;
+    std::atomic<bool> requested{false};
+
+    template <class Handler>
+    static std::shared_ptr<repeat_cancellation> connect(const Handler& handler)
+    {
+        auto slot = asio::get_associated_cancellation_slot(handler);
+        if (!slot.is_connected())
+            return nullptr;
+        auto self =
+            std::allocate_shared<repeat_cancellation>(handler_allocator<std::byte>(handler));
+        slot.assign([self](asio::cancellation_type_t type) {
+            if (type != asio::cancellation_type::none)
+                self->requested.store(true, std::memory_order_relaxed);
+            self->current.emit(type);
+        });
+        return self;
+    }
+};
+
 template <class Ask, class Predicate, class Handler>
 class repeat_until : public repeat_place<Ask, Handler, Ask::threading::is_confined> {
 public:
     repeat_until(const Ask& ask, Predicate predicate, Handler handler)
         : repeat_until::repeat_place(ask, handler), ask_(ask), predicate_(std::move(predicate)),
-          handler_(std::move(handler)),
-          cancellation_(asio::get_associated_cancellation_slot(handler_),
-                        asio::enable_total_cancellation())
+          handler_(std::move(handler)), cancellation_(repeat_cancellation::connect(handler_))
     {
     }
 
     const Handler& handler() const noexcept { return handler_; }
 
-    // The slot of each wait; what is emitted between two of them is remembered.
+    // The slot of each wait.
     using cancellation_slot_type = asio::cancellation_slot;
-    cancellation_slot_type get_cancellation_slot() const noexcept { return cancellation_.slot(); }
+    cancellation_slot_type get_cancellation_slot() const noexcept
+    {
+        return cancellation_ ? cancellation_->current.slot() : asio::cancellation_slot();
+    }
 
     void start() &&
     {
@@ -125,7 +153,7 @@ public:
     void operator()(error_code ec, typename Ask::result_type result)
     {
         const bool satisfied = !ec && predicate_(std::as_const(*result));
-        if (!ec && cancellation_.cancelled() != asio::cancellation_type::none) {
+        if (!ec && is_cancelled()) {
             ec = asio::error::operation_aborted;
             result = {};
         }
@@ -140,10 +168,15 @@ public:
     }
 
 private:
+    bool is_cancelled() const noexcept
+    {
+        return cancellation_ && cancellation_->requested.load(std::memory_order_relaxed);
+    }
+
     kept_ask<Ask> ask_;
     Predicate predicate_;
     Handler handler_;
-    asio::cancellation_state cancellation_;
+    std::shared_ptr<repeat_cancellation> cancellation_;
 };
 
 template <class Ask, class Predicate>
