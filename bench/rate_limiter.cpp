@@ -49,6 +49,7 @@ public:
             limiter_.emplace(context_, args...);
     }
     Limiter& operator*() noexcept { return *limiter_; }
+    asio::io_context& context() noexcept { return context_; }
 
 private:
     asio::io_context context_;
@@ -193,7 +194,7 @@ bool come_and_go(meter& m)
     const auto acquire = []<class P>(std::type_identity<P>) {
         return [](meter& m) {
             made<limiter<P, steady>> l(turnstile::per_second(rate, burst));
-            return loop(m, times / 4, [&] { return (*l).async_acquire(); });
+            return loop(m, l.context(), times / 4, [&] { return (*l).async_acquire(); });
         };
     };
     enroll("rate_acquire/ours", acquire(std::type_identity<thread_safe>()));

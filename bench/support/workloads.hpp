@@ -24,9 +24,8 @@ namespace bench {
 
 // Runs `make_awaitable()` again and again in one coroutine; the first tenth is not measured.
 template <class Meter, class MakeAwaitable>
-bool loop(Meter& meter, std::int64_t times, MakeAwaitable make_awaitable)
+bool loop(Meter& meter, asio::io_context& context, std::int64_t times, MakeAwaitable make_awaitable)
 {
-    asio::io_context context;
     std::int64_t done = 0;
     const std::int64_t warm = times / 10;
     const auto run = [&]() -> asio::awaitable<void> {
@@ -40,6 +39,13 @@ bool loop(Meter& meter, std::int64_t times, MakeAwaitable make_awaitable)
     asio::co_spawn(context, run(), asio::detached);
     context.run();
     return done == times;
+}
+
+template <class Meter, class MakeAwaitable>
+bool loop(Meter& meter, std::int64_t times, MakeAwaitable make_awaitable)
+{
+    asio::io_context context;
+    return loop(meter, context, times, std::move(make_awaitable));
 }
 
 inline asio::awaitable<void> empty_coroutine() { co_return; }
