@@ -1,5 +1,6 @@
 # turnstile_header_check: every header, public and private, compiled alone as its own
-# translation unit. Not part of `all`.
+# translation unit, and every example, which users start from: each includes what it uses,
+# whatever a precompiled header would bring. Not part of `all`.
 file(GLOB_RECURSE _headers CONFIGURE_DEPENDS
     RELATIVE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/include/turnstile/*.hpp")
 
@@ -10,7 +11,9 @@ foreach(header IN LISTS _headers)
     list(APPEND _sources "${_source}")
 endforeach()
 
-add_library(turnstile_header_check OBJECT EXCLUDE_FROM_ALL ${_sources})
+file(GLOB _examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/example/*.cpp")
+
+add_library(turnstile_header_check OBJECT EXCLUDE_FROM_ALL ${_sources} ${_examples})
 target_link_libraries(turnstile_header_check PRIVATE turnstile::turnstile)
 turnstile_own_target(turnstile_header_check)
-target_compile_options(turnstile_header_check PRIVATE -O0 -g0)
+target_compile_options(turnstile_header_check PRIVATE -fsyntax-only)

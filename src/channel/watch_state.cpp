@@ -55,7 +55,48 @@ bool watch_state<Threading>::admit(waiter& w) noexcept
     return !now.must_wait();
 }
 
+template <class Threading>
+bool watch_state<Threading>::wait_again(change_waiter& w) noexcept
+{
+    return this->update([&](ready_list& ready) {
+        if (!w.granted() || !this->reopen(w))
+            return false;
+        if (admit(w)) // there is a newer one already, or never will be
+            ready.push_back(w);
+        return true;
+    });
+}
+
+template <class Threading>
+void search_waiter<Threading>::run(waiter& self, how what)
+{
+    auto& w = static_cast<search_waiter&>(self);
+    if (what == how::destroy || !w.goes_on())
+        w.complete_(w, what);
+}
+
+// Whether it waits again: then it may be gone already.
+template <class Threading>
+bool search_waiter<Threading>::goes_on() noexcept
+{
+    const auto state = state_; // which its user may let go
+    if (!state->is_due(*this))
+        return false;
+    switch (user_->look(seen)) {
+    case answer::no:
+        return state->wait_again(*this);
+    case answer::failed:
+        state->refuse(*this, verdict::refused(errc::predicate_failed));
+        break;
+    case answer::yes:
+        break;
+    }
+    return false;
+}
+
 template class watch_state<thread_safe>;
 template class watch_state<strand_confined>;
+template class search_waiter<thread_safe>;
+template class search_waiter<strand_confined>;
 
 } // namespace turnstile::detail

@@ -6,7 +6,6 @@
 #include <boost/asio/execution/relationship.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/require.hpp>
-#include <boost/asio/system_executor.hpp>
 
 #include <type_traits>
 #include <utility>
@@ -140,13 +139,6 @@ completion_target::completion_target(const asio::any_io_executor& executor)
           return executor;
       }())
 {
-}
-
-bool belongs_to_system_context(const asio::execution_context& context) noexcept
-{
-    const asio::execution_context& system =
-        asio::query(asio::system_executor(), asio::execution::context);
-    return &context == &system;
 }
 
 bool completion_target::is_other(const asio::any_io_executor& executor) const noexcept

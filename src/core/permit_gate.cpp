@@ -29,7 +29,7 @@ void permit_gate<Threading>::serve_with(Grant grant) noexcept
         grant(take_front(this->queue_));
     }
     const bool busy = !this->queue_.empty() || withheld_ != 0;
-    word_.store(permits * one | (word & closed) | (busy ? contended : 0),
+    word_.store(permits * one | (word & (closed | resized)) | (busy ? contended : 0),
                 std::memory_order_release);
 }
 
@@ -120,7 +120,7 @@ void permit_gate<Threading>::resize(std::uint64_t maximum) noexcept
 template <class Threading>
 void permit_gate<Threading>::set_maximum(std::uint64_t maximum, ready_list& ready) noexcept
 {
-    const std::uint64_t word = set_flags(contended);
+    const std::uint64_t word = set_flags(contended | resized);
     const std::uint64_t old = maximum_.load(std::memory_order_relaxed);
     std::uint64_t permits = word / one;
     if (maximum >= old) {

@@ -40,6 +40,16 @@ void wait_state<Threading>::start_among_others(waiter& w) noexcept
 }
 
 template <class Threading>
+void wait_state<Threading>::track_home() noexcept
+{
+    try {
+        home_work_ = home_.track();
+    } catch (...) {
+        // No memory, for an executor that needs some: better to wait without it than not at all.
+    }
+}
+
+template <class Threading>
 bool wait_state<Threading>::reopen(waiter& w) noexcept
 {
     if (shut_down_ || !alive_.load(std::memory_order_relaxed)) {
@@ -69,7 +79,7 @@ void wait_state<Threading>::send_elsewhere(waiter& w) noexcept
     send_home();
     if (w.elsewhere->post()) [[likely]]
         return;
-    update([&](ready_list& ready) { pass_on(w, ready); });
+    update([&](ready_list& ready) { pass_on(w, verdict::aborted(), ready); });
     w.destroy();
 }
 
@@ -83,19 +93,25 @@ void wait_state<Threading>::send_elsewhere(ready_list& ready) noexcept
         if (w.elsewhere->post()) [[likely]]
             continue;
         mutex_.lock();
-        pass_on(w, ready);
+        pass_on(w, verdict::aborted(), ready);
         send_home();
         w.destroy();
     }
 }
 
 template <class Threading>
-void wait_state<Threading>::pass_on(waiter& w, ready_list& ready) noexcept
+void wait_state<Threading>::pass_on(waiter& w, verdict instead, ready_list& ready) noexcept
 {
     if (!w.granted())
         return;
-    w.abort();
+    w.decide(instead);
     take_back(w, ready);
+}
+
+template <class Threading>
+void wait_state<Threading>::refuse(waiter& w, verdict why) noexcept
+{
+    update([&](ready_list& ready) { pass_on(w, why, ready); });
 }
 
 template <class Threading>
@@ -111,7 +127,8 @@ void wait_state<Threading>::cancel(cancel_link& link) noexcept
             ready.push_back(*w);
             reconsider(ready);
         } else {
-            pass_on(*w, ready); // it is on its way, and will be told so when it arrives
+            pass_on(*w, verdict::aborted(),
+                    ready); // it is on its way, and will be told so when it arrives
         }
     });
 }
@@ -130,6 +147,20 @@ void wait_state<Threading>::unlink_locked(waiter& w) noexcept
     if (w.canceller)
         w.canceller->target = nullptr;
     w.canceller = nullptr;
+}
+
+template <class Threading>
+bool wait_state<Threading>::withdraw(waiter& w) noexcept
+{
+    return update([&](ready_list& ready) {
+        if (!w.undecided())
+            return false;
+        remove(w);
+        w.abort();
+        --waiting_;
+        reconsider(ready);
+        return true;
+    });
 }
 
 template <class Threading>

@@ -17,7 +17,7 @@ void condition_waiter<Threading>::bind(condition_user& user, bool has_predicate,
     condition_ = &condition;
     mutex_ = mutex;
     if (mutex && !elsewhere && mutex->home() != condition.home())
-        crossing_.reset(new crossing{{condition.home(), *this}, condition.home().track()});
+        crossing_.emplace(condition.home(), *this);
 }
 
 // Called where the handler is to run: by the condition when it has decided, and by the mutex
@@ -67,7 +67,6 @@ bool condition_waiter<Threading>::queue_for_lock() noexcept
 template <class Threading>
 bool condition_waiter<Threading>::is_satisfied() noexcept
 {
-    using answer = condition_user::answer;
     if (!condition_->is_due(*this))
         return true;
     const answer said = user_->test();
@@ -134,23 +133,6 @@ void condition_state<Threading>::notify_all_awaited() noexcept
             w.called_with_all_ = true;
             call(w, 0, ready);
         }
-    });
-}
-
-template <class Threading>
-bool condition_state<Threading>::is_due(waiter_type& w) noexcept
-{
-    return this->guarded([&] { return w.granted(); });
-}
-
-template <class Threading>
-void condition_state<Threading>::refuse(waiter_type& w, verdict why) noexcept
-{
-    this->update([&](ready_list& ready) {
-        if (!w.granted())
-            return;
-        take_back(w, ready);
-        w.decide(why);
     });
 }
 
@@ -258,6 +240,30 @@ template <class Threading>
 void condition_state<Threading>::note_who_waits() noexcept
 {
     awaited_.store(!this->queue_.empty(), std::memory_order_release);
+}
+
+// Those abroad have nowhere to come back to.
+template <class Threading>
+void condition_state<Threading>::shut_down() noexcept
+{
+    wait_state<Threading>::shut_down();
+    place_list abroad;
+    this->guarded([&] {
+        for (auto it = places_.begin(); it != places_.end();) {
+            waiter_type& w = *it++;
+            if (!w.is_abroad())
+                continue;
+            w.place_hook::unlink();
+            w.placed_ = false;
+            abroad.push_back(w);
+        }
+    });
+    while (!abroad.empty()) {
+        waiter_type& w = abroad.front();
+        abroad.pop_front();
+        if (w.mutex_->withdraw(*w.relock_)) // else it is in a queue of this context
+            w.destroy();
+    }
 }
 
 template class condition_waiter<thread_safe>;

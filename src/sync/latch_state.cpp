@@ -35,6 +35,8 @@ verdict latch_state<Threading>::try_arrive(std::uint64_t n) noexcept
 template <class Threading>
 void latch_state<Threading>::start(latch_waiter& w) noexcept
 {
+    // Whoever goes with the last arrival may destroy the latch.
+    const wait_state_ptr<Threading> keep_alive(this);
     if (w.arrivals != 0) {
         const verdict counted = count_down(w.arrivals);
         if (!counted.is_granted())

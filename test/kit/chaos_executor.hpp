@@ -58,7 +58,7 @@ class chaos_context::executor_type {
 public:
     explicit executor_type(chaos_context& context) noexcept : context_(&context) {}
 
-    asio::execution_context& query(asio::execution::context_t) const noexcept { return *context_; }
+    chaos_context& query(asio::execution::context_t) const noexcept { return *context_; }
     static constexpr asio::execution::blocking_t query(asio::execution::blocking_t) noexcept
     {
         return asio::execution::blocking.never;

@@ -1,12 +1,11 @@
 // A watched value: the latest one counts, and whoever wants to know waits for the next.
 #pragma once
 
-#include <turnstile/channel/detail/repeat_until.hpp>
+#include <turnstile/channel/detail/watch_ask.hpp>
 #include <turnstile/channel/detail/watch_state.hpp>
 #include <turnstile/channel/shared_value.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
-#include <turnstile/core/detail/start_wait.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
 
@@ -90,22 +89,25 @@ public:
     template <class Token = default_token_t<Executor>>
     auto async_wait_changed(std::uint64_t seen, Token&& token = Token())
     {
-        return detail::start_wait(ask_since(seen), std::forward<Token>(token));
+        return detail::start_wait(
+            detail::change_ask<basic_watch>{&this->executor(), &this->state(), seen},
+            std::forward<Token>(token));
     }
 
     /// Waits until the value satisfies `predicate(const T&)`.
     ///
-    /// The predicate is called where the handler would run (with `strand_confined`, on the
-    /// strand); never inside a function that changes the value, inside this one only through the
-    /// handler's immediate executor, and never under a lock. It gets the value there is at first,
-    /// then each later one, except those that were replaced before it came to them. If it throws,
-    /// the wait is over, and the exception goes to the awaiting coroutine, or out of `run()` as
-    /// that of a handler would.
+    /// The predicate is called where the handler would run (with `strand_confined`, or where that
+    /// cannot be posted to, on the watch's executor); never inside a function that changes the
+    /// value, inside this one only through the handler's immediate executor, and never under a
+    /// lock. It gets the value there is at first, then each later one, except those that were
+    /// replaced before it came to them.
     ///
     /// Completes when: the predicate holds.
     /// Signature: `void(error_code, snapshot_type)`: the value that satisfied it.
     /// Errors: `errc::closed` if the watch is closed, and its last value does not satisfy it;
-    /// `operation_aborted` if cancelled, or the watch was destroyed.
+    /// `errc::predicate_failed` if the predicate throws, where a coroutine that awaits with
+    /// `use_awaitable` is thrown that exception instead; `operation_aborted` if cancelled, or the
+    /// watch was destroyed.
     /// Executor: the handler's associated executor, by default the watch's own.
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
@@ -113,7 +115,9 @@ public:
     template <std::predicate<const T&> Predicate, class Token = default_token_t<Executor>>
     auto async_wait_for(Predicate predicate, Token&& token = Token())
     {
-        return detail::start_repeat(ask_since(0), std::move(predicate), std::forward<Token>(token));
+        return detail::start_wait(detail::search_ask<basic_watch, Predicate>(
+                                      this->executor(), this->state(), std::move(predicate)),
+                                  std::forward<Token>(token));
     }
 
     /// The latest value. Thread safety: as the policy says.
@@ -186,37 +190,6 @@ public:
     [[nodiscard]] bool is_closed() const noexcept { return this->state().is_closed(); }
 
 private:
-    struct ask {
-        using executor_type = Executor;
-        using threading = Threading;
-        using result_type = snapshot_type;
-        using waiter_type = detail::change_waiter;
-        static constexpr bool refundable = true;
-
-        state_type* state_;
-        const Executor* executor_;
-        std::uint64_t seen;
-
-        const Executor& executor() const noexcept { return *executor_; }
-        state_type& state() const noexcept { return *state_; }
-        detail::verdict try_now() const noexcept { return state_->changed_since(seen); }
-        void give_back() const noexcept {}
-        void prepare(detail::change_waiter& w) const noexcept { w.seen = seen; }
-        detail::outcome<snapshot_type> conclude_now() const noexcept
-        {
-            return {error_code(), snapshot_type(state_->load())};
-        }
-        detail::outcome<snapshot_type> conclude(detail::change_waiter&) const noexcept
-        {
-            return conclude_now();
-        }
-    };
-
-    ask ask_since(std::uint64_t seen) const noexcept
-    {
-        return ask{&this->state(), &this->executor(), seen};
-    }
-
     static std::uint64_t checked(std::uint64_t version, error_code& ec) noexcept
     {
         ec = version != 0 ? error_code() : make_error_code(errc::closed);

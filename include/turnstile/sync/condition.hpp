@@ -87,9 +87,8 @@ public:
     auto async_wait(std::unique_lock<mutex_of<E>>& lock, Predicate predicate,
                     Token&& token = Token())
     {
-        return detail::start_condition_wait(
-            ask<mutex_of<E>, Predicate>(*this, lock, std::move(predicate)),
-            std::forward<Token>(token));
+        return detail::start_wait(ask<mutex_of<E>, Predicate>(*this, lock, std::move(predicate)),
+                                  std::forward<Token>(token));
     }
 
     /// Wakes those who wait: the first, the first n, or all of them. What nobody waits for is

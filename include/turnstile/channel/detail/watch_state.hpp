@@ -4,6 +4,8 @@
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
 
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+
 #include <atomic>
 #include <cstdint>
 
@@ -63,6 +65,9 @@ public:
     // The same, but only if the version is still `expected`; else 0 as well.
     std::uint64_t store_if(std::uint64_t expected, node& n) noexcept;
 
+    // w, which was let go, has no use for version w.seen. False if it cannot wait again.
+    bool wait_again(change_waiter& w) noexcept;
+
     void close() noexcept;
 
 private:
@@ -77,7 +82,51 @@ private:
     typename Threading::template cell<bool> closed_{false};           // likewise
 };
 
+// A wait for a value that will do. Each time it is let go it asks its user, where the handler
+// is to run and without a lock, and waits again in the same place if the answer is no.
+template <class Threading>
+class TURNSTILE_EXPORT search_waiter : public change_waiter {
+public:
+    class user {
+    public:
+        // Looks at the latest value, and says which that was.
+        virtual answer look(std::uint64_t& seen) noexcept = 0;
+
+    protected:
+        user() = default;
+        user(const user&) = default;
+        user& operator=(const user&) = default;
+        ~user() = default;
+    };
+
+    // `complete` is what ends the operation, one way or the other.
+    explicit search_waiter(run_function complete) noexcept
+        : change_waiter(&search_waiter::run), complete_(complete)
+    {
+    }
+
+    // `u` belongs to the operation.
+    void bind(user& u, watch_state<Threading>& state) noexcept
+    {
+        user_ = &u;
+        state_ = &state;
+    }
+
+protected:
+    ~search_waiter() = default;
+
+private:
+    static void run(waiter& self, how what);
+    bool goes_on() noexcept;
+
+    run_function complete_;
+    user* user_ = nullptr;
+    boost::intrusive_ptr<watch_state<Threading>> state_;
+};
+
 extern template class watch_state<thread_safe>;
 extern template class watch_state<strand_confined>;
+extern template class search_waiter<thread_safe>;
+extern template class search_waiter<strand_confined>;
 
 } // namespace turnstile::detail

@@ -17,6 +17,7 @@ public:
     {
         target = &w;
         w.canceller = this;
+        w.is_cancellable = true;
     }
     canceller(const canceller&) = delete;
     canceller& operator=(const canceller&) = delete;

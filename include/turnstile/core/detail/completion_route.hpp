@@ -3,6 +3,7 @@
 #include <turnstile/core/detail/completion_target.hpp>
 #include <turnstile/core/detail/executor_work.hpp>
 #include <turnstile/core/detail/handler_allocator.hpp>
+#include <turnstile/core/detail/system_executor.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
 
 #include <memory>
@@ -73,7 +74,7 @@ private:
                 {}};
         }));
         if constexpr (postable_executor<HandlerExecutor> && !Threading::is_confined) {
-            if (!belongs_to_system_context(asio::query(executor, asio::execution::context)))
+            if (!is_system_executor(executor))
                 return &foreign_->way.emplace(completion_target(executor), w);
         }
         return nullptr;

@@ -103,8 +103,4 @@ private:
 template <class Executor>
 concept postable_executor = std::convertible_to<Executor, asio::any_io_executor>;
 
-// The system context runs what is posted on threads of its own, which nobody asked for: a
-// future's promise is rather set where the operation completes.
-TURNSTILE_EXPORT bool belongs_to_system_context(const asio::execution_context& context) noexcept;
-
 } // namespace turnstile::detail

@@ -21,6 +21,7 @@ struct coroutine_token {
 template <class Executor, class T>
 struct coroutine_token<asio::use_awaitable_t<Executor>, T> {
     static constexpr bool is_coroutine = true;
+    static constexpr bool throws_errors = true;
     using executor_type = Executor;
     using value_type = T;
 
@@ -40,6 +41,7 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, T> {
 template <class Executor>
 struct coroutine_token<asio::use_awaitable_t<Executor>, void> {
     static constexpr bool is_coroutine = true;
+    static constexpr bool throws_errors = true;
     using executor_type = Executor;
     using value_type = void;
 
@@ -58,6 +60,7 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, void> {
 template <class Executor, class T>
 struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, T> {
     static constexpr bool is_coroutine = true;
+    static constexpr bool throws_errors = false;
     using executor_type = Executor;
     using value_type = std::tuple<error_code, T>;
 
@@ -75,6 +78,7 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, T> {
 template <class Executor>
 struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, void> {
     static constexpr bool is_coroutine = true;
+    static constexpr bool throws_errors = false;
     using executor_type = Executor;
     using value_type = std::tuple<error_code>;
 

@@ -1,18 +1,14 @@
 #pragma once
 
 #include <turnstile/core/config.hpp>
-#include <turnstile/core/detail/completion_target.hpp>
+#include <turnstile/core/detail/system_executor.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/dispatch.hpp>
-#include <boost/asio/execution/context.hpp>
-#include <boost/asio/execution_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/query.hpp>
-#include <boost/asio/system_context.hpp>
 
 #include <concepts>
 #include <tuple>
@@ -36,35 +32,6 @@ constexpr bool has_postable_executor =
 template <class Handler, class Executor>
 constexpr bool needs_executor =
     std::is_same_v<Executor, no_executor> && !has_postable_executor<Handler>;
-
-template <class Executor>
-using context_of =
-    std::decay_t<decltype(asio::query(std::declval<const Executor&>(), asio::execution::context))>;
-
-template <class Executor>
-concept strand_executor = requires(const Executor& e)
-{
-    e.get_inner_executor();
-};
-
-// Whether an executor of this type may turn out to be the system's. A strand is where somebody
-// wants to be, whatever it is on.
-template <class Executor>
-constexpr bool may_be_system_executor = false;
-template <postable_executor Executor>
-    requires(!strand_executor<Executor>)
-constexpr bool may_be_system_executor<Executor> =
-    std::is_same_v<context_of<Executor>, asio::execution_context> ||
-    std::is_same_v<context_of<Executor>, asio::system_context>;
-
-template <class Executor>
-bool is_system_executor([[maybe_unused]] const Executor& executor) noexcept
-{
-    if constexpr (may_be_system_executor<Executor>)
-        return belongs_to_system_context(asio::query(executor, asio::execution::context));
-    else
-        return false;
-}
 
 // The executor to run on: the handler's, or `otherwise`. The latter also if the handler's is the
 // system's, as that of a future: nobody asked for the threads that would run there.

@@ -17,13 +17,14 @@ struct permit_waiter : waiter {
 // Permits, and a FIFO of those who wait for some: what mutex, semaphore and
 // auto_reset_event are made of.
 //
-// One word holds the permits and two flags. While nobody waits it changes by
+// One word holds the permits and three flags. While nobody waits it changes by
 // compare-and-swap; while `contended` is set, only under the lock, and every fast path
-// stands back. So nobody overtakes a waiter.
+// stands back. So nobody overtakes a waiter. Once `resized`, permits come back only under the
+// lock: elsewhere, what fits below a maximum that may change is not to be told.
 template <class Threading>
 class TURNSTILE_EXPORT permit_gate : public wait_state<Threading> {
 public:
-    static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max() >> 2;
+    static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max() >> 3;
 
     template <class Executor>
     permit_gate(const Executor& executor, std::uint64_t permits, std::uint64_t maximum)
@@ -60,7 +61,7 @@ public:
     {
         std::uint64_t word = word_.load(std::memory_order_relaxed);
         for (;;) {
-            if (word & contended)
+            if (word & (contended | resized))
                 return release_contended(n);
             const bool fits = n <= maximum_.load(std::memory_order_relaxed) - word / one;
             if (word_.compare_exchange_weak(word, fits ? word + n * one : word,
@@ -88,7 +89,8 @@ protected:
 private:
     static constexpr std::uint64_t contended = 1;
     static constexpr std::uint64_t closed = 2;
-    static constexpr std::uint64_t one = 4;
+    static constexpr std::uint64_t resized = 4;
+    static constexpr std::uint64_t one = 8;
 
     bool release_contended(std::uint64_t n) noexcept;
     TURNSTILE_COLD bool release_crowded(std::uint64_t n) noexcept;

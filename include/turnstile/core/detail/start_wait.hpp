@@ -18,6 +18,8 @@
 //   result_needs_waiter                     false if take_now() serves a granted waiter as well
 //   irrevocable                             true if a granted try_now() cannot be undone; what may
 //                                           still fail, or be cancelled, is left to admit()
+//   tested()                                its tested_predicate, whose exception is thrown to
+//                                           a coroutine
 //   auto supplies()                         an object with what prepare() needs and might not
 //                                           get, made while a coroutine can still be told; it
 //                                           lives until the coroutine goes on
@@ -43,6 +45,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -295,6 +298,25 @@ auto supplies_for(Ask& ask)
         return no_supplies();
 }
 
+// Where a coroutine that throws its errors finds what the predicate it waits for has thrown.
+template <class Shape, class Ask>
+struct kept_exception {
+    explicit kept_exception(Ask&) noexcept {}
+    void rethrow() const noexcept {}
+};
+
+template <class Shape, class Ask>
+    requires(Shape::throws_errors&& requires(Ask& ask) { ask.tested(); })
+struct kept_exception<Shape, Ask> {
+    explicit kept_exception(Ask& ask) noexcept { ask.tested().keep_exception_in(thrown); }
+    void rethrow() const
+    {
+        if (thrown)
+            std::rethrow_exception(thrown);
+    }
+    std::exception_ptr thrown;
+};
+
 // A coroutine that need not wait does not suspend: it tries first. Where dropping the result
 // would lose something, only a coroutine that nobody can cancel takes this short cut.
 template <class Shape, class Ask>
@@ -308,6 +330,7 @@ auto wait_in_coroutine(Ask ask)
         may_skip = !state.slot().is_connected();
     }
 
+    const kept_exception<Shape, Ask> exception(ask);
     const bool looked = may_skip && shortcut_budget::spend();
     if (looked) {
         const verdict now = ask.try_now();
@@ -319,13 +342,16 @@ auto wait_in_coroutine(Ask ask)
             else
                 co_return Shape::success(ask.take_now());
         }
-        if (!now.must_wait())
+        if (!now.must_wait()) {
+            exception.rethrow();
             co_return Shape::failure(now);
+        }
     }
 
     [[maybe_unused]] auto supplies = supplies_for(ask);
     operation_frame<Ask, typename Shape::executor_type> operation(ask, looked);
     co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
+    exception.rethrow();
     if constexpr (outcome_is_in_waiter<Ask>) {
         co_return Shape::result(operation.result());
     } else {

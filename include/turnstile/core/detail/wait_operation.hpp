@@ -54,12 +54,17 @@ public:
 private:
     template <class H>
     wait_operation(Ask& ask, H&& handler, const Memory& memory)
-        // The Ask may carry a value, which the operation now owns.
-        : Ask::waiter_type(&wait_operation::run), ask_(std::move(ask)),
-          handler_(std::forward<H>(handler)), memory_(memory), state_(&ask_.state())
+        // The Ask may carry a value, which the operation now owns. The handler is last: if
+        // anything fails before, what is unwound may be in the frame of the coroutine it is.
+        : Ask::waiter_type(&wait_operation::run), ask_(std::move(ask)), memory_(memory),
+          state_(&ask_.state()), handler_((get_ready(handler), std::forward<H>(handler)))
     {
-        this->elsewhere = route_.choose(asio::get_associated_executor(handler_, ask_.executor()),
-                                        *state_, *this, handler_allocator<std::byte>(handler_));
+    }
+    template <class H>
+    void get_ready(const H& handler)
+    {
+        this->elsewhere = route_.choose(asio::get_associated_executor(handler, ask_.executor()),
+                                        *state_, *this, handler_allocator<std::byte>(handler));
         ask_.prepare(*this);
     }
     static void run(waiter& w, how what)
@@ -125,6 +130,7 @@ private:
 
     void discard()
     {
+        const wait_state_ptr<threading> keep_alive(state_); // the route may have held the last
         state_->abandon(*this);
         [[maybe_unused]] const Handler handler = release_handler();
     }
@@ -139,10 +145,10 @@ private:
     }
 
     Ask ask_;
-    Handler handler_;
     [[no_unique_address]] Memory memory_;
     wait_state<threading>* state_; // kept alive by whoever runs this, or by the route
     route route_;
+    Handler handler_;
 };
 
 } // namespace turnstile::detail

@@ -54,19 +54,34 @@ public:
     // The signal of w's operation was emitted: w consumes nothing, even if it was granted.
     void cancel(cancel_link& link) noexcept;
 
-    // Ends the link between a waiter and its cancellation handler.
+    // Ends the link between a waiter and its cancellation handler, whichever goes first.
     void unlink(cancel_link& link) noexcept;
+    void unlink(waiter& w) noexcept
+    {
+        guarded([&] { unlink_locked(w); });
+    }
 
     // Called on w's executor as it completes; whether it gets what it waited for.
     bool settle(waiter& w) noexcept
     {
         // Without a cancellation handler nobody else can change w's fate any more.
-        if (w.canceller)
-            unlink(*w.canceller);
+        if (w.is_cancellable)
+            unlink(w);
         if (w.granted() && !alive_.load(std::memory_order_acquire)) [[unlikely]]
             w.abort();
         return w.granted();
     }
+
+    // For a w that is not complete when it has been let go: on its way, whether it is still to
+    // have what it was granted; and that it is not to have it, but to end with an error.
+    bool is_due(waiter& w) noexcept
+    {
+        return guarded([&] { return w.granted() && alive_.load(std::memory_order_relaxed); });
+    }
+    void refuse(waiter& w, verdict why) noexcept;
+
+    // Takes w out of its queue, if it is in one: then it is the caller's.
+    bool withdraw(waiter& w) noexcept;
 
     // w is destroyed without completing: what it was granted goes to the next.
     void abandon(waiter& w) noexcept;
@@ -186,10 +201,11 @@ private:
     friend class delivery<Threading>;
 
     void start_among_others(waiter& w) noexcept;
+    TURNSTILE_COLD void track_home() noexcept;
     void keep_context_running() noexcept
     {
         if (home_work_.index() == 0)
-            home_work_ = home_.track();
+            track_home();
     }
 
     ready_list ready() noexcept { return ready_list(delivery_.ready(), waiting_); }
@@ -214,8 +230,8 @@ private:
         if (claimed)
             delivery_.post();
     }
-    // Under the lock: if w was granted, that goes to the next, and w is aborted.
-    void pass_on(waiter& w, ready_list& ready) noexcept;
+    // Under the lock: if w was granted, that goes to the next, and w ends so instead.
+    void pass_on(waiter& w, verdict instead, ready_list& ready) noexcept;
     TURNSTILE_COLD void send_last() noexcept;
     TURNSTILE_COLD void send_elsewhere(waiter& w) noexcept;
     TURNSTILE_COLD void send_elsewhere(ready_list& ready) noexcept;

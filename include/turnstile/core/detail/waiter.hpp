@@ -50,6 +50,8 @@ public:
 
     // Set while a cancellation handler points here; guarded by the object's lock.
     cancel_link* canceller = nullptr;
+    // Whether there ever was one; not changed once the operation has been handed over.
+    bool is_cancellable = false;
     // The way to the executor that is to run the completion, if not the object's own.
     detour* elsewhere = nullptr;
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <turnstile/core/detail/start_wait.hpp>
+#include <turnstile/core/detail/tested_predicate.hpp>
 #include <turnstile/sync/detail/condition_state.hpp>
 
-#include <exception>
 #include <mutex>
 #include <type_traits>
 #include <utility>
@@ -30,8 +30,7 @@ public:
     {
     }
 
-    // Where an exception of the predicate goes, if anybody wants it.
-    void keep_exception_in(std::exception_ptr& thrown) noexcept { thrown_ = &thrown; }
+    tested_predicate<Predicate>& tested() noexcept { return predicate_; }
 
     const executor_type& executor() const noexcept { return condition_->executor(); }
     condition_state<threading>& state() const noexcept { return condition_->state(); }
@@ -64,54 +63,12 @@ private:
     {
         *lock_ = std::unique_lock<Mutex>(*mutex_, std::adopt_lock);
     }
-    answer test() noexcept override
-    {
-        try {
-            return predicate_() ? answer::yes : answer::no;
-        } catch (...) {
-            if (thrown_)
-                *thrown_ = std::current_exception();
-            return answer::failed;
-        }
-    }
+    answer test() noexcept override { return predicate_(); }
 
     Condition* condition_;
     std::unique_lock<Mutex>* lock_;
     Mutex* mutex_ = nullptr; // while the lock is let go
-    std::exception_ptr* thrown_ = nullptr;
-    [[no_unique_address]] Predicate predicate_;
+    tested_predicate<Predicate> predicate_;
 };
-
-// A coroutine is thrown what its predicate throws.
-template <class Executor, class Ask>
-asio::awaitable<void, Executor> wait_and_rethrow(Ask ask)
-{
-    std::exception_ptr thrown;
-    ask.keep_exception_in(thrown);
-    const auto [ec] =
-        co_await start_wait(std::move(ask), asio::as_tuple(asio::use_awaitable_t<Executor>()));
-    if (ec == errc::predicate_failed)
-        std::rethrow_exception(thrown);
-    throw_if(ec, "condition::async_wait");
-}
-
-template <class Token>
-struct executor_of_coroutine {
-    using type = void;
-};
-template <class Executor>
-struct executor_of_coroutine<asio::use_awaitable_t<Executor>> {
-    using type = Executor;
-};
-
-template <class Ask, class Token>
-auto start_condition_wait(Ask ask, Token&& token)
-{
-    using executor = typename executor_of_coroutine<std::decay_t<Token>>::type;
-    if constexpr (std::is_void_v<executor>)
-        return start_wait(std::move(ask), std::forward<Token>(token));
-    else
-        return wait_and_rethrow<executor>(std::move(ask));
-}
 
 } // namespace turnstile::detail

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 namespace turnstile::detail {
@@ -19,8 +18,6 @@ class condition_state;
 // What a wait on a condition has of its caller: the lock, and perhaps a predicate.
 class condition_user {
 public:
-    enum class answer { no, yes, failed };
-
     virtual void let_go_of_lock() noexcept = 0;
     virtual void adopt_lock() noexcept = 0;
     virtual answer test() noexcept = 0;
@@ -51,6 +48,8 @@ public:
     // `user` belongs to the operation; `mutex` is null where there was no lock at all.
     void bind(condition_user& user, bool has_predicate, condition_state<Threading>& condition,
               permit_gate<Threading>* mutex);
+    // Whether it waits for a lock elsewhere, to come back to the condition's executor.
+    bool is_abroad() const noexcept { return relock_ && crossing_; }
 
 protected:
     ~condition_waiter() = default;
@@ -69,6 +68,10 @@ private:
     };
     // The way back from a mutex whose executor is not the condition's.
     struct crossing {
+        crossing(const completion_target& home, condition_waiter& w)
+            : way(home, w), work(home.track())
+        {
+        }
         detour way;
         work_guard work;
     };
@@ -84,7 +87,7 @@ private:
     boost::intrusive_ptr<condition_state<Threading>> condition_;
     boost::intrusive_ptr<permit_gate<Threading>> mutex_;
     std::optional<relock> relock_;
-    std::unique_ptr<crossing> crossing_;
+    std::optional<crossing> crossing_;
     bool has_predicate_ = false;
     bool is_without_lock_ = false;
 
@@ -126,10 +129,7 @@ public:
             notify_all_awaited();
     }
 
-    // Whether w, on its way, is still to have what it was notified of.
-    bool is_due(waiter_type& w) noexcept;
-    // w does not use its notification: it ends with the error, or if it can, waits again.
-    void refuse(waiter_type& w, verdict why) noexcept;
+    // w does not use its notification, and if it can, waits again.
     bool wait_again(waiter_type& w) noexcept;
     // w is about to complete, or to be destroyed.
     void leave(waiter_type& w) noexcept;
@@ -144,6 +144,7 @@ private:
     bool admit(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override;
     void take_back(waiter& w, ready_list& ready) noexcept override;
+    void shut_down() noexcept override;
 
     static waiter_type& as_own(waiter& w) noexcept { return static_cast<waiter_type&>(w); }
     void call(waiter_type& w, std::uint64_t carried, ready_list& ready) noexcept;
