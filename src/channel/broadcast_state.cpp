@@ -94,7 +94,7 @@ void broadcast_state<Threading>::abandon_stream() noexcept
 template <class Threading>
 void broadcast_state<Threading>::join(broadcast_seat& seat) noexcept
 {
-    this->update([&](ready_list&) {
+    this->guarded([&] {
         seat.next = sent_;
         receivers_.store(receivers() + 1, std::memory_order_release);
     });
@@ -116,7 +116,7 @@ void broadcast_state<Threading>::leave(broadcast_seat* seat) noexcept
 template <class Threading>
 std::uint64_t broadcast_state<Threading>::available(broadcast_seat& seat) noexcept
 {
-    return this->update([&](ready_list&) { return unreserved(seat); });
+    return this->guarded([&] { return unreserved(seat); });
 }
 
 template <class Threading>
@@ -132,7 +132,7 @@ verdict broadcast_state<Threading>::reserve_locked(broadcast_seat& seat) noexcep
 template <class Threading>
 verdict broadcast_state<Threading>::reserve(broadcast_seat& seat) noexcept
 {
-    return this->update([&](ready_list&) { return reserve_locked(seat); });
+    return this->guarded([&] { return reserve_locked(seat); });
 }
 
 template <class Threading>

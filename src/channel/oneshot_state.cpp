@@ -50,13 +50,13 @@ verdict oneshot_state<Threading>::reserve_locked() noexcept
 template <class Threading>
 verdict oneshot_state<Threading>::look() noexcept
 {
-    return this->update([&](ready_list&) { return receiving(); });
+    return this->guarded([&] { return receiving(); });
 }
 
 template <class Threading>
 verdict oneshot_state<Threading>::reserve() noexcept
 {
-    return this->update([&](ready_list&) { return reserve_locked(); });
+    return this->guarded([&] { return reserve_locked(); });
 }
 
 template <class Threading>
@@ -140,16 +140,14 @@ void oneshot_state<Threading>::leave_sender() noexcept
 template <class Threading>
 verdict oneshot_state<Threading>::is_unwanted() noexcept
 {
-    return this->update(
-        [&](ready_list&) { return wanted_ ? verdict::wait() : verdict::granted(); });
+    return this->guarded([&] { return wanted_ ? verdict::wait() : verdict::granted(); });
 }
 
 template <class Threading>
 error_code oneshot_state<Threading>::conclude_unwanted() noexcept
 {
-    return this->update([&](ready_list&) {
-        return sender_alive_ ? error_code() : error_code(asio::error::operation_aborted);
-    });
+    return this->guarded(
+        [&] { return sender_alive_ ? error_code() : error_code(asio::error::operation_aborted); });
 }
 
 template <class Threading>

@@ -5,7 +5,7 @@ namespace turnstile::detail {
 template <class Threading>
 auto watch_state<Threading>::load() noexcept -> latest
 {
-    return this->update([&](ready_list&) { return latest{value_, version()}; });
+    return this->guarded([&] { return latest{value_, version()}; });
 }
 
 template <class Threading>
@@ -45,14 +45,10 @@ void watch_state<Threading>::close() noexcept
 template <class Threading>
 bool watch_state<Threading>::admit(waiter& w) noexcept
 {
-    const verdict now = changed_since(static_cast<change_waiter&>(w).seen);
-    if (now.is_granted())
-        w.grant();
-    else if (!now.must_wait())
-        w.fail(now.code());
-    else
+    w.decide(changed_since(static_cast<change_waiter&>(w).seen));
+    if (w.undecided())
         this->queue_.push_back(w);
-    return !now.must_wait();
+    return !w.undecided();
 }
 
 template <class Threading>

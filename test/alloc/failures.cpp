@@ -99,6 +99,36 @@ CONTRACT_WHERE(what_need_not_wait_starts_wholly_or_not_at_all, kind.keeps_grants
     });
 }
 
+// A handler elsewhere needs more than one piece of memory.
+CONTRACT_WHERE(what_need_not_wait_is_given_back_if_it_cannot_start, kind.keeps_grants)
+{
+    sweep([&](std::size_t k, heap::failure how) {
+        kit::drained_context home;
+        kit::drained_context elsewhere;
+        auto s = kind.make(home.get_executor());
+        if (s->available() == 0)
+            s->grant();
+        completion c(dropping::is_expected);
+        bool thrown = false;
+        heap::failing failing(k, how);
+        try {
+            s->start_on(elsewhere.get_executor(), c);
+        } catch (const std::bad_alloc&) {
+            thrown = true;
+        }
+        failing.stop();
+        kit::poll_leaves_work(home);
+        kit::poll_leaves_work(elsewhere);
+        BOOST_TEST(c.dropped() == thrown);
+        BOOST_TEST(c.done() != thrown);
+        if (!kind.is_broadcast)
+            BOOST_TEST(s->available() == (thrown ? 1U : 0U));
+        s->destroy();
+        kit::run(home);
+        return failing.happened();
+    });
+}
+
 CONTRACT(a_coroutine_gets_it_or_an_exception)
 {
     if constexpr (heap::sees_aligned_alloc) {

@@ -12,6 +12,7 @@
 #include <new>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -133,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_batch_that_there_is_no_memory_for_stays_where_it_is)
 
 struct throwing_move {
     explicit throwing_move(int v) : value(v) {}
-    throwing_move(throwing_move&& other) noexcept(false) : value(other.value) {}
+    throwing_move(throwing_move&& other) noexcept(false) : value(std::exchange(other.value, -1)) {}
     int value;
 };
 
@@ -156,6 +157,31 @@ BOOST_AUTO_TEST_CASE(a_batch_of_values_whose_moves_throw_is_taken_wholly_or_not_
         BOOST_TEST(q.size() == 5 - taken);
         if (!failing.happened())
             break;
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_value_that_there_is_no_memory_for_has_not_been_moved_from)
+{
+    for (const bool reserved : {true, false}) {
+        bool thrown = true;
+        for (std::size_t k = 0; thrown; ++k) {
+            asio::io_context io;
+            turnstile::queue<throwing_move> q(io, 2);
+            throwing_move value(7);
+            auto place = q.try_reserve();
+            heap::failing failing(k, heap::failure::once);
+            try {
+                if (reserved)
+                    place.push(std::move(value));
+                else
+                    BOOST_TEST(q.try_push(std::move(value)));
+                thrown = false;
+            } catch (const std::bad_alloc&) {
+                BOOST_TEST(value.value == 7);
+            }
+            failing.stop();
+            BOOST_TEST(q.size() == (thrown ? 0U : 1U));
+        }
     }
 }
 

@@ -149,6 +149,22 @@ BOOST_AUTO_TEST_CASE(a_cancelled_push_puts_back_what_it_has_displaced)
     }
 }
 
+BOOST_AUTO_TEST_CASE(what_was_displaced_does_not_come_after_what_was_behind_it)
+{
+    kit::drained_context io;
+    turnstile::queue<int> q(io, 2, overflow::drop_oldest);
+    fill(q, {1, 2});
+    operation push;
+    q.async_push(3, push.ended());
+    BOOST_TEST((q.try_pop() == 2));
+    push.cancel();
+    kit::run(io);
+    BOOST_TEST(push.aborted());
+    BOOST_TEST(q.dropped() == 1U);
+    BOOST_TEST((drain(q) == numbers{}));
+    BOOST_TEST(q.unfinished() == 1U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

@@ -295,14 +295,14 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_takes_what_is_there, Threading, kit::polic
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_that_waited_takes_all_that_has_come, Threading, kit::policies)
 {
     kit::drained_context io;
-    queue_of<Threading> bounded(io, 1000);
+    queue_of<Threading> bounded(io, std::size_t(1) << 60U);
     queue_of<Threading> unbounded(io);
     queue_of<Threading> rendezvous(io, 0);
     operation all;
     operation some;
     operation handed_over;
-    bounded.async_pop_n(1000, all.popped_some());
-    unbounded.async_pop_n(1000, some.popped_some());
+    bounded.async_pop_n(50, all.popped_some());
+    unbounded.async_pop_n(unbounded.unbounded, some.popped_some());
     rendezvous.async_pop_n(5, handed_over.popped_some());
     std::vector<operation> pushes(3);
     for (auto& op : pushes)
@@ -312,12 +312,43 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_that_waited_takes_all_that_has_come, Threa
         BOOST_TEST_REQUIRE(unbounded.try_push(i));
     }
     kit::run(io);
-    BOOST_TEST(all.values.size() == 1000U);
+    BOOST_TEST(all.values.size() == 50U);
     BOOST_TEST(std::is_sorted(all.values.begin(), all.values.end()));
     BOOST_TEST(some.values.size() == 64U);
     BOOST_TEST(handed_over.values.size() == 3U);
     for (const auto& op : pushes)
         BOOST_TEST(op.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_takes_all_that_are_there, Threading, kit::policies)
+{
+    kit::drained_context io;
+    queue_of<Threading> q(io, std::size_t(1) << 60U);
+    for (int i = 0; i != 1000; ++i)
+        BOOST_TEST_REQUIRE(q.try_push(i));
+    operation all;
+    q.async_pop_n(q.unbounded, all.popped_some());
+    kit::run(io);
+    BOOST_TEST(all.values.size() == 1000U);
+    BOOST_TEST(std::is_sorted(all.values.begin(), all.values.end()));
+}
+
+// However much it would take: who waits to pop makes room for one.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_waiting_batch_makes_room_for_one, Threading, kit::policies)
+{
+    kit::drained_context io;
+    queue_of<Threading> q(io, 1);
+    operation batch;
+    q.async_pop_n(64, batch.popped_some());
+    auto first = q.try_reserve();
+    auto second = q.try_reserve();
+    BOOST_TEST(static_cast<bool>(first));
+    BOOST_TEST(static_cast<bool>(second));
+    BOOST_TEST(!q.try_reserve());
+    first.push(1);
+    second.push(2);
+    kit::run(io);
+    BOOST_TEST((batch.values == numbers{1, 2}));
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_batch_leaves_all_of_its_items)

@@ -8,6 +8,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <optional>
+#include <string>
 
 namespace {
 
@@ -127,6 +128,20 @@ BOOST_AUTO_TEST_CASE(reserving_without_capacity_waits_for_somebody_to_pop)
     place.push(1);
     kit::run(io);
     BOOST_TEST((pop.values == numbers{1}));
+}
+
+BOOST_AUTO_TEST_CASE(a_push_that_throws_has_not_moved_from_its_value)
+{
+    asio::io_context io;
+    turnstile::queue<std::string> q(io, 2);
+    auto place = q.try_reserve();
+    q.try_reserve().push("copied or moved");
+    q.close(turnstile::closing::discard);
+    std::string value = "still here";
+    BOOST_CHECK_THROW(place.push(std::move(value)), turnstile::system_error);
+    BOOST_TEST(value == "still here");
+    BOOST_CHECK_THROW(place.push(value), turnstile::system_error);
+    BOOST_TEST(value == "still here");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -109,6 +109,25 @@ CONTRACT_WHERE(a_handlers_context_may_go_with_a_grant_on_its_way,
     BOOST_TEST(next.succeeded(), "the grant went down with the context");
 }
 
+CONTRACT(a_handlers_context_may_go_after_the_object)
+{
+    kit::drained_context home;
+    std::optional<asio::io_context> elsewhere(std::in_place);
+    completion queued(dropping::is_expected);
+    completion on_its_way(dropping::is_expected);
+    auto s = kind.make(home.get_executor());
+    s->start_on(elsewhere->get_executor(), queued);
+    auto t = kind.make(home.get_executor());
+    t->start_on(elsewhere->get_executor(), on_its_way);
+    t->grant();
+    s->destroy();
+    t->destroy();
+    kit::poll_leaves_work(home); // one that is confined goes home first
+    elsewhere.reset();
+    BOOST_TEST(queued.dropped());
+    BOOST_TEST(on_its_way.dropped());
+}
+
 CONTRACT(uses_the_associated_allocator_and_frees_before_the_handler)
 {
     kit::drained_context io;

@@ -7,6 +7,7 @@
 #include <turnstile/core/detail/buffer_allocator.hpp>
 #include <turnstile/core/detail/completion_target.hpp>
 #include <turnstile/core/detail/shortcut_budget.hpp>
+#include <turnstile/core/detail/system_executor.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/mutex.hpp>
 #include <turnstile/sync/semaphore.hpp>
@@ -14,7 +15,9 @@
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <filesystem>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
@@ -337,6 +340,40 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_elsewhere_brings_all_its_memory, Mutex, 
     // The strand of a confined object is left by a dispatch.
     BOOST_TEST(plan.allocated == (Mutex::threading_policy::is_confined ? 3U : 2U));
 }
+
+BOOST_AUTO_TEST_CASE(what_is_the_systems_is_told_without_asking_for_its_context)
+{
+    using turnstile::detail::is_system_executor;
+    const asio::system_executor system;
+    asio::io_context io;
+    BOOST_TEST(is_system_executor(system));
+    BOOST_TEST(is_system_executor(asio::any_io_executor(system)));
+    BOOST_TEST(is_system_executor(
+        asio::any_io_executor(asio::require(system, asio::execution::blocking.never))));
+    BOOST_TEST(!is_system_executor(io.get_executor()));
+    BOOST_TEST(!is_system_executor(asio::make_strand(io)));
+    BOOST_TEST(!is_system_executor(asio::any_io_executor(asio::make_strand(io))));
+    BOOST_TEST(!is_system_executor(asio::make_strand(system)));
+}
+
+#ifdef __linux__
+BOOST_AUTO_TEST_CASE(a_handler_elsewhere_starts_no_threads)
+{
+    const auto threads = [] {
+        using entries = std::filesystem::directory_iterator;
+        return std::distance(entries("/proc/self/task"), entries());
+    };
+    const auto before = threads();
+    asio::io_context io;
+    turnstile::mutex m(io);
+    completion c;
+    m.async_lock(asio::bind_executor(asio::make_strand(io), c.handler([](auto) {})));
+    const auto future = m.async_lock(asio::use_future);
+    kit::run(io);
+    BOOST_TEST(c.succeeded());
+    BOOST_TEST(threads() == before);
+}
+#endif
 
 BOOST_AUTO_TEST_SUITE_END()
 

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -168,6 +169,27 @@ BOOST_AUTO_TEST_CASE(a_latch_opens_once_whoever_is_last)
         BOOST_TEST(gone == threads);
         BOOST_TEST(l.try_wait());
     }
+}
+
+BOOST_AUTO_TEST_CASE(whoever_goes_with_the_last_arrival_may_destroy_the_latch)
+{
+    asio::io_context io;
+    auto work = asio::make_work_guard(io);
+    std::thread runner([&] { io.run(); });
+    for (int round = 0; round != rounds; ++round) {
+        auto l = std::make_unique<turnstile::latch>(io, 1);
+        std::atomic<int> gone = 0;
+        turnstile::latch& last = *l;
+        last.async_wait([&, owner = std::move(l)](error_code) mutable {
+            owner.reset();
+            ++gone;
+        });
+        last.async_arrive_and_wait([&](error_code) { ++gone; });
+        while (gone != 2)
+            std::this_thread::yield();
+    }
+    work.reset();
+    runner.join();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

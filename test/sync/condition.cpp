@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -869,6 +870,29 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(in_any_order_each_waiter_is_found_by_its_notificat
         for (const auto& p : all)
             BOOST_TEST(p.succeeded());
     });
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(its_context_may_go_while_a_woken_waiter_queues_for_the_lock, P,
+                              kit::policies)
+{
+    asio::io_context home;
+    std::optional<asio::io_context> elsewhere(std::in_place);
+    mutex_of<P> m(home);
+    completion c(kit::dropping::is_expected);
+    std::unique_lock<mutex_of<P>> lock(m, std::try_to_lock);
+    std::unique_lock<mutex_of<P>> another;
+    {
+        condition_of<P> notified(*elsewhere);
+        notified.async_wait(lock, c.handler([] {}));
+        another = std::unique_lock<mutex_of<P>>(m, std::try_to_lock);
+        BOOST_TEST_REQUIRE(another.owns_lock());
+        notified.notify_one();
+        elsewhere->poll();
+    }
+    elsewhere.reset();
+    BOOST_TEST(c.dropped());
+    another.unlock(); // does not come to it
+    BOOST_TEST(m.try_lock());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -260,7 +260,7 @@ using broadcast_receiver = basic_broadcast_receiver<T>;
 
 namespace local {
 
-/// A broadcast for one strand: no atomics, no locks.
+/// A broadcast for one strand: no atomics, no locks. What is received must stay there, too.
 template <class T>
 using broadcast = basic_broadcast<T, asio::any_io_executor, strand_confined>;
 /// Its receiver.

@@ -48,9 +48,13 @@ public:
         return Queue::receipt_for(fill(std::move(value), label_type(), ec));
     }
     /// The same, throwing `system_error`.
-    receipt_type push(value_type value) requires std::is_empty_v<label_type>
+    receipt_type push(value_type&& value) requires std::is_empty_v<label_type>
     {
         return Queue::receipt_for(fill(std::move(value), label_type()));
+    }
+    receipt_type push(const value_type& value) requires std::is_empty_v<label_type>
+    {
+        return push(value_type(value));
     }
 
     /// The same for a `priority_queue`: with a priority, for a handle.
@@ -59,9 +63,15 @@ public:
     {
         return Queue::receipt_for(fill(std::move(value), std::move(priority), ec));
     }
-    receipt_type push(value_type value, label_type priority) requires(!std::is_empty_v<label_type>)
+    receipt_type push(value_type&& value,
+                      label_type priority) requires(!std::is_empty_v<label_type>)
     {
         return Queue::receipt_for(fill(std::move(value), std::move(priority)));
+    }
+    receipt_type push(const value_type& value,
+                      label_type priority) requires(!std::is_empty_v<label_type>)
+    {
+        return push(value_type(value), std::move(priority));
     }
 
     /// Gives the place back now; does nothing if there is none.

@@ -203,7 +203,7 @@ using watch = basic_watch<T>;
 
 namespace local {
 
-/// A watch for one strand: no atomics, no locks.
+/// A watch for one strand: no atomics, no locks. Its snapshots must stay there, too.
 template <class T>
 using watch = basic_watch<T, asio::any_io_executor, strand_confined>;
 

@@ -191,10 +191,8 @@ struct batch_ask : item_ask<Queue, std::vector<typename Queue::value_type>,
     batch make_room() const
     {
         constexpr std::size_t usual = 64;
-        const std::size_t capacity = this->state().capacity();
-        const std::size_t expected = capacity == Queue::unbounded ? this->state().size() : capacity;
         batch room;
-        room.reserve(std::min(most, std::max(usual, expected)));
+        room.reserve(std::min(most, std::max(usual, this->state().size())));
         return room;
     }
     batch take_now() noexcept { return std::move(items); }

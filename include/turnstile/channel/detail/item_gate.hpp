@@ -168,6 +168,7 @@ private:
     item_node* remove_next() noexcept
     {
         item_node& n = store_.next();
+        last_taken_ = n.turn;
         withdraw(n);
         return &n;
     }
@@ -224,11 +225,12 @@ private:
     std::size_t capacity_;
     std::size_t quiet_limit_ = 0; // the room while nobody waits, and no more than that; else 0
     std::size_t reserved_ = 0;
-    std::size_t demand_ = 0;   // what those who wait to pop would take
+    std::size_t demand_ = 0;   // those who wait to pop, and take one at least
     std::size_t promised_ = 0; // items that are in the store for granted pops
     std::size_t unfinished_ = 0;
-    std::size_t handed_out_ = 0; // of these, delivered
-    std::uint64_t turns_ = 1;    // 0 is the turn of what never entered
+    std::size_t handed_out_ = 0;   // of these, delivered
+    std::uint64_t turns_ = 1;      // 0 is the turn of what never entered
+    std::uint64_t last_taken_ = 0; // the turn of the item that was
     std::uint64_t dropped_ = 0;
     overflow on_full_;
     bool closed_ = false;

@@ -51,7 +51,7 @@ bool item_gate<Threading, Store>::admit_pop(item_waiter& w, ready_list& ready) n
         return true;
     }
     this->queue_.push_back(w);
-    demand_ += w.most;
+    ++demand_;
     if (!pushers_.empty())
         serve(ready);
     return false;
@@ -116,7 +116,7 @@ void item_gate<Threading, Store>::remove(waiter& any) noexcept
 {
     auto& w = static_cast<item_waiter&>(any);
     if (w.what == role::pop)
-        demand_ -= w.most;
+        --demand_;
     w.waiter_hook::unlink();
 }
 
@@ -179,7 +179,7 @@ void item_gate<Threading, Store>::serve(ready_list& ready) noexcept
     let_pushers_in(ready);
     while (!this->queue_.empty() && size_ != 0) {
         auto& w = static_cast<item_waiter&>(take_front(this->queue_));
-        demand_ -= w.most;
+        --demand_;
         w.promised = promise(w.most);
         w.grant();
         ready.push_back(w);
@@ -240,7 +240,8 @@ void item_gate<Threading, Store>::put_back_displaced(item_list& items) noexcept
 {
     if (discarded_)
         return;
-    while (!items.empty()) {
+    // Not behind one that came after it, and has been taken meanwhile.
+    while (!items.empty() && store_.may_restore(items.front(), last_taken_)) {
         store_.restore(*take_front(items));
         ++size_;
         ++unfinished_;

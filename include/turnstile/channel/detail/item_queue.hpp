@@ -8,6 +8,8 @@
 #include <turnstile/core/detail/io_object.hpp>
 #include <turnstile/core/detail/start_wait.hpp>
 
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <optional>
@@ -59,13 +61,14 @@ public:
     /// Takes up to `most` items at once, as many as are there, but at least one.
     ///
     /// Completes when: an item is there and everyone who came before has had theirs. Where it
-    /// has to wait, it takes what has come until its handler runs; then, of a queue without a
-    /// limit, no more than 64 items, or as many as were there when it was started.
+    /// has to wait, it takes what has come until its handler runs, but no more than 64 items, or
+    /// as many as were there when it was started.
     /// Signature: `void(error_code, std::vector<T>)`.
     /// Errors: as `async_pop`, and `errc::invalid_argument` if `most` is 0.
     /// Executor, cancellation, fairness, thread safety: as `async_pop`.
     /// Cancel safety: as `async_pop`, for all of the items. But where the moves of T may throw,
-    /// and one does as they are handed over, or there is no memory for them, all are lost.
+    /// and one does as they are handed over, or there is no memory for them, all are lost, and
+    /// stay unfinished.
     template <class Token = default_token_t<Executor>>
     auto async_pop_n(std::size_t most, Token&& token = Token())
     {
@@ -82,8 +85,8 @@ public:
     }
 
     /// Takes up to `most` items, none if there are none; never waits. If there is no memory for
-    /// the result, throws and takes nothing; if a move of T throws, all of them are lost. Thread
-    /// safety: as the policy says.
+    /// the result, throws and takes nothing; if a move of T throws, all of them are lost, and
+    /// stay unfinished. Thread safety: as the policy says.
     [[nodiscard]] std::vector<T> try_pop_n(std::size_t most)
     {
         std::vector<T> items;
@@ -171,9 +174,10 @@ public:
     /// close may follow. No handler runs inside this call. Thread safety: as the policy says.
     void close(closing how = closing::drain) noexcept
     {
+        const auto state = keep_state();
         item_list discarded;
-        this->state().close(how, discarded);
-        this->state().free(discarded);
+        state->close(how, discarded);
+        state->free(discarded);
     }
 
     /// Whether `close` was called.
@@ -225,6 +229,9 @@ private:
 
     static reservation_type place_in(state_type& state) noexcept { return reservation_type(state); }
 
+    // For what goes on after it has let others go: they may destroy the queue.
+    boost::intrusive_ptr<state_type> keep_state() const noexcept { return &this->state(); }
+
     static receipt_type receipt_for(const item_ticket& ticket) noexcept
     {
         if constexpr (!std::is_void_v<receipt_type>)
@@ -236,20 +243,21 @@ private:
     {
         if (most == 0)
             return verdict::refused(errc::invalid_argument);
+        const auto state = keep_state();
         item_list items;
         std::size_t n = 0;
-        const verdict now = this->state().promise_batch(most, n);
+        const verdict now = state->promise_batch(most, n);
         if (!now.is_granted())
             return now;
         try {
             out.reserve(n);
         } catch (...) {
-            this->state().give_back_batch(n, items);
-            this->state().free(items);
+            state->give_back_batch(n, items);
+            state->free(items);
             throw;
         }
-        this->state().take_batch(n, items);
-        this->state().unpack(items, [&](auto&& v) { out.push_back(open(std::move(v))); });
+        state->take_batch(n, items);
+        state->unpack(items, [&](auto&& v) { out.push_back(open(std::move(v))); });
         return now;
     }
 };

@@ -106,19 +106,21 @@ public:
     // Fills a reservation; false after a discarding close.
     bool fill_place(label& l, T&& value, item_ticket& ticket)
     {
+        node_guard free{*this, acquire()};
         if constexpr (moves_safely<T>) {
-            return fill_now(l, value, ticket);
+            return fill_now(free.n, l, value, ticket);
         } else {
             if (!this->can_fill())
                 return false;
             stored packed = pack(std::move(value));
-            return fill_now(l, packed, ticket);
+            return fill_now(free.n, l, packed, ticket);
         }
     }
 
     verdict pop_now(std::optional<stored>& out) noexcept
     {
         bool surplus = false;
+        wait_state_ptr<Threading> keep_alive;
         node* n = this->guarded([&]() -> node* {
             if (!this->may_take_quietly()) [[unlikely]]
                 return nullptr;
@@ -135,6 +137,8 @@ public:
                     return this->explain_empty();
                 empty_locked(*n, out);
                 surplus = has_surplus();
+                if (!trivial || surplus) // those it lets go may destroy the queue
+                    keep_alive = this;
                 return verdict::granted();
             });
             if (!n)
@@ -290,27 +294,34 @@ private:
             this->guarded([&] { spare_.put(*n); });
     }
 
-    bool fill_now(label& l, stored& value, item_ticket& ticket)
+    // Keeps a node for later that was not needed.
+    struct node_guard {
+        item_state& state;
+        node* n;
+        ~node_guard() { state.recycle(n); }
+    };
+
+    // With the node, which it uses up if it can.
+    bool fill_now(node*& n, label& l, stored& value, item_ticket& ticket) noexcept
     {
-        node* n = acquire();
         item_list dropped;
         const bool filled = this->update([&](ready_list& ready) {
             // What had to be moved before has come, and is discarded.
             if (moves_safely<T> && !this->accepts_fill())
                 return false;
             n->fill(l, value);
-            this->fill(*n, ready, dropped);
-            ticket = {n, n->turn};
+            ticket.node = n;
+            this->fill(*std::exchange(n, nullptr), ready, dropped);
+            ticket.turn = ticket.node->turn;
             return true;
         });
-        if (!filled)
-            recycle(n);
         free(dropped);
         return filled;
     }
 
     verdict push_slowly(label& l, stored& value, item_ticket& ticket)
     {
+        wait_state_ptr<Threading> keep_alive;
         item_list dropped;
         node* n = nullptr;
         bool starved = false;
@@ -324,6 +335,8 @@ private:
                 return verdict::wait();
             n->fill(l, value);
             ticket = {n, 0};
+            if (!enters) // as for a pop
+                keep_alive = this;
             if (!enters && this->drops_newest()) {
                 this->count_drop();
                 dropped.push_back(*n);

@@ -4,6 +4,7 @@
 #include <turnstile/channel/policy.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 
 namespace turnstile::detail {
@@ -34,7 +35,12 @@ public:
     item_node& next() noexcept { return newest_first_ ? items_.back() : items_.front(); }
     item_node& surplus() noexcept { return items_.front(); }
 
-    // What was dropped comes back, to where it was: close to the front.
+    // What was dropped comes back, to where it was: close to the front. Unless it would now come
+    // after the one that was taken last.
+    bool may_restore(const item_node& n, std::uint64_t last_taken) const noexcept
+    {
+        return newest_first_ || last_taken < n.turn;
+    }
     void restore(item_node& n) noexcept
     {
         auto place = items_.begin();

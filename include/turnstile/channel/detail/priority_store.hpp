@@ -61,6 +61,7 @@ public:
     }
     item_node& next() noexcept { return *items_.begin(); }
     item_node& surplus() noexcept { return *items_.rbegin(); }
+    bool may_restore(const item_node&, std::uint64_t) const noexcept { return true; }
     void restore(item_node& n) noexcept { insert(n); }
     void take_rest(std::size_t n, item_list& out) noexcept
     {

@@ -57,15 +57,22 @@ private:
         // The Ask may carry a value, which the operation now owns. The handler is last: if
         // anything fails before, what is unwound may be in the frame of the coroutine it is.
         : Ask::waiter_type(&wait_operation::run), ask_(std::move(ask)), memory_(memory),
-          state_(&ask_.state()), handler_((get_ready(handler), std::forward<H>(handler)))
+          state_(&ask_.state()), handler_((get_ready(ask, handler), std::forward<H>(handler)))
     {
     }
+    // If that fails, the caller has its Ask again, to undo what it was granted.
     template <class H>
-    void get_ready(const H& handler)
+    void get_ready(Ask& origin, const H& handler)
     {
-        this->elsewhere = route_.choose(asio::get_associated_executor(handler, ask_.executor()),
-                                        *state_, *this, handler_allocator<std::byte>(handler));
-        ask_.prepare(*this);
+        try {
+            this->elsewhere = route_.choose(asio::get_associated_executor(handler, ask_.executor()),
+                                            *state_, *this, handler_allocator<std::byte>(handler));
+            ask_.prepare(*this);
+        } catch (...) {
+            std::destroy_at(&origin);
+            std::construct_at(&origin, std::move(ask_));
+            throw;
+        }
     }
     static void run(waiter& w, how what)
     {
