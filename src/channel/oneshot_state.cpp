@@ -183,16 +183,10 @@ template <class Threading>
 bool oneshot_state<Threading>::admit(waiter& w) noexcept
 {
     const bool on_senders_side = static_cast<oneshot_waiter&>(w).for_receiver_gone;
-    const verdict now = !on_senders_side ? reserve_locked()
-                        : wanted_        ? verdict::wait()
-                                         : verdict::granted();
-    if (now.must_wait())
+    w.decide(!on_senders_side ? reserve_locked() : wanted_ ? verdict::wait() : verdict::granted());
+    if (w.undecided())
         (on_senders_side ? unwanted_queue_ : this->queue_).push_back(w);
-    else if (now.is_granted())
-        w.grant();
-    else
-        w.fail(now.code());
-    return !now.must_wait();
+    return !w.undecided();
 }
 
 template <class Threading>

@@ -194,11 +194,7 @@ verdict barrier_state<Threading>::drop(std::size_t n) noexcept
 template <class Threading>
 void barrier_state<Threading>::fail(waiter_list& waiters, ready_list& ready) noexcept
 {
-    while (!waiters.empty()) {
-        waiter& w = take_front(waiters);
-        w.fail(errc::broken);
-        ready.push_back(w);
-    }
+    this->decide_each(waiters, ready, [](waiter& w) { w.fail(errc::broken); });
 }
 
 template <class Threading>

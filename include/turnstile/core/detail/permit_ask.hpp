@@ -16,7 +16,6 @@ struct permit_ask {
     using result_type = Result;
     using waiter_type = permit_waiter;
     static constexpr bool refundable = !std::is_void_v<Result>;
-    static constexpr bool result_needs_waiter = false;
 
     Owner* owner;
     std::uint64_t n = 1;
@@ -32,7 +31,6 @@ struct permit_ask {
         if constexpr (!std::is_void_v<Result>)
             return owner->adopt(n);
     }
-    Result take(permit_waiter&) const noexcept { return take_now(); }
 };
 
 } // namespace turnstile::detail

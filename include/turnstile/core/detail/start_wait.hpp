@@ -11,11 +11,11 @@
 //   void give_back()                        undoes a granted try_now()
 //   void prepare(waiter_type&)              writes the need into the queued node
 //   result_type take_now()                  the result after a granted try_now()
-//   result_type take(waiter_type&)          the result of a granted waiter
+//   result_type take(waiter_type&)          the result of a granted waiter, if it is in there;
+//                                           else take_now() serves for that, too
 // or instead of these two, where the outcome is open until the delivery:
 //   outcome<result_type> conclude_now(), conclude(waiter_type&)
 // and optionally
-//   result_needs_waiter                     false if take_now() serves a granted waiter as well
 //   irrevocable                             true if a granted try_now() cannot be undone; what may
 //                                           still fail, or be cancelled, is left to admit()
 //   tested()                                its tested_predicate, whose exception is thrown to
@@ -66,6 +66,14 @@ constexpr bool has_own_immediate_executor =
 constexpr bool has_own_immediate_executor = false;
 #endif
 
+// Whether the outcome of an operation is in its waiter, not only in the waiter's fate.
+template <class Ask>
+constexpr bool outcome_is_in_waiter = concluding_ask<Ask> ||
+                                      (!std::is_void_v<typename Ask::result_type> &&
+                                       requires(Ask & ask, typename Ask::waiter_type& w) {
+                                           ask.take(w);
+                                       });
+
 // What a waiter was granted, or why it was not.
 template <class Ask>
 outcome<typename Ask::result_type> outcome_of(Ask& ask, typename Ask::waiter_type& w, bool granted)
@@ -75,8 +83,10 @@ outcome<typename Ask::result_type> outcome_of(Ask& ask, typename Ask::waiter_typ
         result.error = w.error();
     else if constexpr (concluding_ask<Ask>)
         result = ask.conclude(w);
-    else if constexpr (!std::is_void_v<typename Ask::result_type>)
+    else if constexpr (outcome_is_in_waiter<Ask>)
         result.value = ask.take(w);
+    else if constexpr (!std::is_void_v<typename Ask::result_type>)
+        result.value = ask.take_now();
     return result;
 }
 
@@ -189,15 +199,6 @@ public:
 private:
     Ask ask_;
 };
-
-// Whether the outcome of an operation is in its waiter, not only in the waiter's fate.
-template <class Ask>
-constexpr bool outcome_is_in_waiter =
-    concluding_ask<Ask> || !std::is_void_v<typename Ask::result_type>;
-
-template <class Ask>
-    requires requires { Ask::result_needs_waiter; }
-constexpr bool outcome_is_in_waiter<Ask> = Ask::result_needs_waiter;
 
 // The wait of a coroutine, to be awaited: an operation in the coroutine's own frame, which
 // finds its fate there, and its result.

@@ -16,7 +16,6 @@ struct shared_ask {
     using result_type = Lock;
     using waiter_type = shared_waiter;
     static constexpr bool refundable = true;
-    static constexpr bool result_needs_waiter = false;
 
     Owner* owner;
 
@@ -30,7 +29,6 @@ struct shared_ask {
     void give_back() const noexcept { state().give(wants); }
     void prepare(shared_waiter& w) const noexcept { w.wants = wants; }
     Lock take_now() const noexcept { return Lock(*owner, std::adopt_lock); }
-    Lock take(shared_waiter&) const noexcept { return take_now(); }
 };
 
 // A wait to exchange the lock in `held`, which has `has`, for an exclusive one. A dropped
@@ -61,7 +59,6 @@ struct upgrade_ask : shared_ask<Owner, std::unique_lock<Owner>, hold::exclusive>
         held->release();
         return base::take_now();
     }
-    std::unique_lock<Owner> take(shared_waiter&) const noexcept { return take_now(); }
 };
 
 } // namespace turnstile::detail
