@@ -20,6 +20,8 @@
 //                                           still fail, or be cancelled, is left to admit()
 //   tested()                                its tested_predicate, whose exception is thrown to
 //                                           a coroutine
+//   auto refusal(errc)                      what a coroutine is thrown if it is refused, where
+//                                           that says more than the error
 //   auto supplies()                         an object with what prepare() needs and might not
 //                                           get, made while a coroutine can still be told; it
 //                                           lives until the coroutine goes on
@@ -318,6 +320,16 @@ struct kept_exception<Shape, Ask> {
     std::exception_ptr thrown;
 };
 
+template <class Shape, class Ask>
+TURNSTILE_COLD auto fail(const Ask& ask, verdict why)
+{
+    if constexpr (Shape::throws_errors && requires { ask.refusal(why.code()); }) {
+        if (why.is_refused())
+            throw ask.refusal(why.code());
+    }
+    return Shape::failure(why);
+}
+
 // A coroutine that need not wait does not suspend: it tries first. Where dropping the result
 // would lose something, only a coroutine that nobody can cancel takes this short cut.
 template <class Shape, class Ask>
@@ -345,7 +357,7 @@ auto wait_in_coroutine(Ask ask)
         }
         if (!now.must_wait()) {
             exception.rethrow();
-            co_return Shape::failure(now);
+            co_return fail<Shape>(ask, now);
         }
     }
 
@@ -357,7 +369,7 @@ auto wait_in_coroutine(Ask ask)
         co_return Shape::result(operation.result());
     } else {
         if (!operation.fate().is_granted()) [[unlikely]]
-            co_return Shape::failure(operation.fate());
+            co_return fail<Shape>(ask, operation.fate());
         if constexpr (gives_nothing)
             co_return Shape::success();
         else

@@ -16,11 +16,12 @@ public:
 
     constexpr bool is_granted() const noexcept { return value_ == granted_value; }
     constexpr bool must_wait() const noexcept { return value_ == wait_value; }
+    constexpr bool is_refused() const noexcept { return value_ > 0; }
     constexpr errc code() const noexcept { return static_cast<errc>(value_); }
     error_code error() const noexcept
     {
-        if (value_ > 0)
-            return static_cast<errc>(value_);
+        if (is_refused())
+            return code();
         return value_ == aborted_value ? error_code(asio::error::operation_aborted) : error_code();
     }
 
