@@ -56,6 +56,18 @@ bool retry_budget::withdraw(nanoseconds now) noexcept
     return enough;
 }
 
+void retry_budget::refund() noexcept
+{
+    {
+        const std::lock_guard lock(mutex_);
+        add(token);
+        --withdrawals_;
+        note(false);
+    }
+    if (listeners_.somebody())
+        listeners_.dispatch();
+}
+
 listener_id retry_budget::add_listener(std::function<void(const budget_event&)> listener)
 {
     return listeners_.add(std::move(listener));

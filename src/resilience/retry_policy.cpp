@@ -4,6 +4,11 @@
 #include <algorithm>
 
 namespace turnstile {
+namespace {
+
+constexpr auto unlimited = std::numeric_limits<std::uint32_t>::max();
+
+} // namespace
 
 retry_sequence::retry_sequence(const retry_settings& settings, nanoseconds now,
                                std::uint64_t seed) noexcept
@@ -30,7 +35,6 @@ retry_sequence::decision retry_sequence::failed(nanoseconds now, bool retryable,
     const auto refuse = [](retry_refusal why) { return decision{why, nanoseconds::zero()}; };
     if (!retryable)
         return refuse(retry_refusal::not_retryable);
-    constexpr auto unlimited = std::numeric_limits<std::uint32_t>::max();
     if (attempt_ >= attempts_ && attempts_ != unlimited)
         return refuse(retry_refusal::attempts);
     const nanoseconds planned = delays_.next();
@@ -42,6 +46,14 @@ retry_sequence::decision retry_sequence::failed(nanoseconds now, bool retryable,
     if (attempt_ != unlimited)
         ++attempt_;
     return {retry_refusal::none, delay};
+}
+
+void retry_sequence::take_back() noexcept
+{
+    if (attempt_ != unlimited)
+        --attempt_;
+    if (budget_)
+        budget_->refund();
 }
 
 std::optional<nanoseconds> detail::rejection_hint::operator()(const failure& f) const noexcept

@@ -16,6 +16,7 @@
 #include <optional>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -23,6 +24,7 @@ namespace {
 
 namespace asio = boost::asio;
 namespace detail = turnstile::detail;
+using kit::completion;
 using turnstile::errc;
 using turnstile::error_code;
 using turnstile::failure;
@@ -291,6 +293,103 @@ BOOST_AUTO_TEST_CASE(a_handler_is_not_asked_for_its_allocator_once_it_was_moved_
     detail::start(timer.async_wait(asio::deferred), io.get_executor(), handler(called));
     kit::run(io);
     BOOST_TEST(called);
+}
+
+// An operation `void(error_code)` whose initiation is what a test says.
+template <class Initiation>
+auto operation_of(Initiation initiation)
+{
+    return [initiation](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code)>(initiation, token);
+    };
+}
+
+BOOST_AUTO_TEST_CASE(the_handlers_memory_is_free_when_it_runs_before_the_initiation_ends)
+{
+    kit::drained_context io;
+    kit::allocation_plan plan;
+    std::optional<std::size_t> live;
+    const auto over_at_once = operation_of([](auto handler) {
+        std::jthread([h = std::move(handler)]() mutable { std::move(h)(error_code()); });
+    });
+    detail::start(over_at_once, io.get_executor(),
+                  asio::bind_allocator(kit::failing_allocator<char>(plan),
+                                       [&](error_code) { live = plan.live(); }));
+    BOOST_TEST((live == 0U));
+    BOOST_TEST(plan.allocated == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(who_has_passed_the_handler_on_and_then_throws_completes_once)
+{
+    kit::drained_context io;
+    const auto late = operation_of([&](auto handler) {
+        asio::post(io, [h = std::move(handler)]() mutable { std::move(h)(refused); });
+        throw std::bad_alloc();
+    });
+    const auto over = operation_of([](auto handler) {
+        std::jthread([h = std::move(handler)]() mutable { std::move(h)(refused); });
+        throw std::bad_alloc();
+    });
+    completion later;
+    completion at_once;
+    detail::start(late, io.get_executor(), later.handler([] {}));
+    detail::start(over, io.get_executor(), at_once.handler([] {}));
+    BOOST_TEST(!later.done());
+    kit::run(io);
+    BOOST_TEST(later.error() == refused);
+    BOOST_TEST(at_once.error() == refused);
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_destroyed_by_another_thread_still_hears_of_the_failure)
+{
+    kit::drained_context io;
+    const auto failing = operation_of([](auto handler) {
+        std::jthread([h = std::move(handler)] {});
+        throw std::bad_alloc();
+    });
+    completion c;
+    detail::start(failing, io.get_executor(), c.handler([] {}));
+    kit::run(io);
+    BOOST_TEST(c.error() == no_memory);
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_that_the_initiation_destroys_is_gone)
+{
+    kit::drained_context io;
+    kit::allocation_plan plan;
+    completion c(kit::dropping::is_expected);
+    detail::start(operation_of([](auto) {}), io.get_executor(),
+                  asio::bind_allocator(kit::failing_allocator<char>(plan), c.handler([] {})));
+    BOOST_TEST(c.dropped());
+    BOOST_TEST(plan.live() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_handler_throws_inside_the_initiation_is_not_its_failure)
+{
+    kit::drained_context io;
+    int calls = 0;
+    const auto immediate = operation_of([](auto handler) { std::move(handler)(error_code()); });
+    BOOST_CHECK_THROW(detail::start(immediate, io.get_executor(),
+                                    [&](error_code) {
+                                        ++calls;
+                                        throw std::runtime_error("mine");
+                                    }),
+                      std::runtime_error);
+    kit::run(io);
+    BOOST_TEST(calls == 1);
+}
+
+BOOST_AUTO_TEST_CASE(in_a_completion_a_start_without_memory_calls_the_handler)
+{
+    kit::drained_context io;
+    kit::allocation_plan plan;
+    plan.fail = true;
+    completion c;
+    asio::steady_timer timer(io);
+    detail::start_in_completion(
+        timer.async_wait(asio::deferred), io.get_executor(),
+        asio::bind_allocator(kit::failing_allocator<char>(plan), c.handler([] {})));
+    BOOST_TEST(c.error() == no_memory);
 }
 
 BOOST_AUTO_TEST_CASE(an_observer_sees_the_failure_and_is_gone_before_the_handler_runs)

@@ -344,6 +344,36 @@ BOOST_AUTO_TEST_CASE(all_memory_of_the_handler_is_free_when_it_is_called)
     BOOST_TEST(plan.allocated > 0U);
 }
 
+BOOST_AUTO_TEST_CASE(without_memory_for_another_attempt_the_failure_is_delivered)
+{
+    kit::allocation_plan plan;
+    turnstile::async_hedge<manual_clock>(
+        io.get_executor(), after_a_second.attempts(3), operation,
+        asio::bind_allocator(kit::failing_allocator<char>(plan), done.handler([](int) {})));
+    poll();
+    operation.fail(0, refused);
+    plan.fail = true;
+    io.restart();
+    io.poll_one();
+    plan.fail = false;
+    kit::run(io);
+    BOOST_TEST(operation.started() == 1U);
+    BOOST_TEST(done.error() == refused);
+    BOOST_TEST(plan.live() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_that_goes_back_after_the_expiry_does_not_stop_it)
+{
+    start(after_a_second);
+    asio::basic_waitable_timer<manual_clock> just_before(io, manual_clock::now() + 1s - 1ns);
+    just_before.async_wait([](error_code) { manual_clock::shift(-500ms); });
+    advance(1s);
+    BOOST_TEST(operation.started() == 2U);
+    operation.succeed(1, 7);
+    kit::run(io);
+    BOOST_TEST(value == 7);
+}
+
 BOOST_AUTO_TEST_CASE(a_context_that_is_destroyed_drops_the_handler)
 {
     completion dropped(kit::dropping::is_expected);

@@ -362,7 +362,48 @@ BOOST_AUTO_TEST_CASE(the_object_counts_how_calls_ended)
     BOOST_TEST(s.exhausted == 1U);
     BOOST_TEST(s.over_budget == 1U);
     BOOST_TEST(s.cancelled == 1U);
-    BOOST_TEST(s.not_retryable + s.out_of_time == 0U);
+    BOOST_TEST(s.not_retryable + s.out_of_time + s.by_exception == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_call_that_a_function_of_the_policy_ends_is_counted_and_costs_no_token)
+{
+    auto budget = std::make_shared<turnstile::retry_budget>(
+        turnstile::retry_budget::options{.per_call = 0, .per_second = 0, .capacity = 1});
+    const auto throws = [](const auto&) -> bool { throw std::runtime_error("by the user"); };
+    const auto end_of_call = [&](const auto& how) {
+        using policy_type = std::decay_t<decltype(how)>;
+        turnstile::basic_retry<policy_type, asio::any_io_executor, manual_clock> retry(
+            io.get_executor(), how);
+        completion c;
+        retry.async_call(operation, c.handler([](int) {}));
+        operation.fail(operation.started() - 1, refused);
+        kit::run(io);
+        BOOST_TEST(c.error() == errc::operation_failed);
+        BOOST_TEST(retry.stats().calls == 1U);
+        BOOST_TEST(retry.stats().by_exception == 1U);
+        BOOST_TEST(budget->stats().balance == 1.0);
+    };
+    end_of_call(policy.budget(budget).retry_if(throws));
+    end_of_call(policy.budget(budget).retry_after(
+        [&](const turnstile::failure& f) -> std::optional<nanoseconds> {
+            throws(f);
+            return std::nullopt;
+        }));
+    end_of_call(policy.budget(budget).on_retry(throws));
+}
+
+BOOST_AUTO_TEST_CASE(a_retry_that_is_cancelled_before_it_begins_costs_no_token)
+{
+    auto budget = std::make_shared<turnstile::retry_budget>(
+        turnstile::retry_budget::options{.per_call = 0, .per_second = 0, .capacity = 1});
+    start(policy.budget(budget));
+    operation.fail(0, refused);
+    poll();
+    BOOST_TEST(budget->stats().balance == 0.0);
+    signal.emit(asio::cancellation_type::terminal);
+    kit::run(io);
+    BOOST_TEST(done.aborted());
+    BOOST_TEST(budget->stats().balance == 1.0);
 }
 
 BOOST_AUTO_TEST_CASE(jitter_is_repeatable_with_a_seed)
@@ -404,6 +445,42 @@ BOOST_AUTO_TEST_CASE(all_memory_of_the_handler_is_free_when_it_is_called)
     kit::run(io);
     BOOST_TEST((live == 0U));
     BOOST_TEST(plan.allocated > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(without_memory_for_the_delay_there_is_no_retry)
+{
+    kit::allocation_plan plan;
+    turnstile::async_retry<manual_clock>(
+        io.get_executor(), policy, operation,
+        asio::bind_allocator(kit::failing_allocator<char>(plan), done.handler([](int) {})));
+    poll();
+    plan.fail = true;
+    operation.fail(0, refused);
+    kit::run(io);
+    BOOST_TEST(done.error() == make_error_code(boost::system::errc::not_enough_memory));
+    BOOST_TEST(plan.live() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(an_attempt_that_throws_after_it_has_begun_is_under_way)
+{
+    const auto begins_and_throws = [this](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code, int)>(
+            [this](auto handler) {
+                operation(std::move(handler));
+                throw std::bad_alloc();
+            },
+            token);
+    };
+    turnstile::async_retry<manual_clock>(io.get_executor(), policy, begins_and_throws,
+                                         done.handler([this](int v) { value = v; }));
+    poll();
+    advance(1s);
+    BOOST_TEST(operation.started() == 1U);
+    fail();
+    BOOST_TEST(operation.started() == 2U);
+    operation.succeed(1, 7);
+    kit::run(io);
+    BOOST_TEST(value == 7);
 }
 
 BOOST_AUTO_TEST_CASE(a_context_that_is_destroyed_drops_the_handler)

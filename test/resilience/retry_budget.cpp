@@ -47,6 +47,19 @@ BOOST_AUTO_TEST_CASE(each_call_adds_its_part)
     BOOST_TEST(b.stats().deposits == 5U);
 }
 
+BOOST_AUTO_TEST_CASE(a_token_that_was_not_needed_goes_back)
+{
+    retry_budget b({.per_call = 0, .per_second = 0, .capacity = 1});
+    std::vector<turnstile::budget_event> told;
+    b.add_listener([&](const turnstile::budget_event& e) { told.push_back(e); });
+    BOOST_TEST(drain(b, 0s) == 1);
+    b.refund();
+    BOOST_TEST(b.stats().withdrawals == 0U);
+    BOOST_TEST(told.size() == 2U);
+    BOOST_TEST((told.back() == turnstile::budget_event::available));
+    BOOST_TEST(b.withdraw(0s));
+}
+
 BOOST_AUTO_TEST_CASE(time_adds_and_nothing_is_rounded_away)
 {
     retry_budget b({.per_call = 0, .per_second = 3, .capacity = 10});

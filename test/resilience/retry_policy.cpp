@@ -107,6 +107,18 @@ BOOST_AUTO_TEST_CASE(a_refused_retry_costs_the_budget_nothing)
     BOOST_TEST(budget->stats().withdrawals == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_retry_that_is_taken_back_costs_the_budget_nothing)
+{
+    auto budget = std::make_shared<turnstile::retry_budget>(
+        turnstile::retry_budget::options{.per_call = 0, .per_second = 0, .capacity = 1});
+    retry_sequence s(fixed.budget(budget).settings(), start, 0);
+    BOOST_TEST((s.failed(start, true, {}).refusal == retry_refusal::none));
+    s.take_back();
+    BOOST_TEST(s.attempt() == 1U);
+    BOOST_TEST(budget->stats().balance == 1.0);
+    BOOST_TEST(budget->stats().withdrawals == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(a_rejection_says_itself_when_to_come_back)
 {
     using turnstile::failure;

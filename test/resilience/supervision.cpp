@@ -93,23 +93,27 @@ void sweep(Start start)
     });
 }
 
-// What is posted to it while `overtaking` has run on another thread before the post returns.
+struct post_plan {
+    bool overtaking = true; // what is posted runs on another thread before the post returns
+    bool refuse = false;    // the next post throws; but what is due runs before
+};
+
 template <class Inner>
-struct overtaking_executor {
+struct planned_executor {
     Inner inner;
-    const bool* overtaking;
+    post_plan* plan;
 
     template <class P>
     auto require(const P& p) const
-        -> overtaking_executor<std::decay_t<decltype(asio::require(std::declval<Inner>(), p))>>
+        -> planned_executor<std::decay_t<decltype(asio::require(std::declval<Inner>(), p))>>
     {
-        return {asio::require(inner, p), overtaking};
+        return {asio::require(inner, p), plan};
     }
     template <class P>
     auto prefer(const P& p) const
-        -> overtaking_executor<std::decay_t<decltype(asio::prefer(std::declval<Inner>(), p))>>
+        -> planned_executor<std::decay_t<decltype(asio::prefer(std::declval<Inner>(), p))>>
     {
-        return {asio::prefer(inner, p), overtaking};
+        return {asio::prefer(inner, p), plan};
     }
     template <class P>
     auto query(const P& p) const noexcept -> decltype(asio::query(std::declval<Inner>(), p))
@@ -119,21 +123,28 @@ struct overtaking_executor {
     template <class F>
     void execute(F f) const
     {
-        inner.execute(std::move(f));
-        if (*overtaking && !inner.running_in_this_thread())
+        const auto poll_elsewhere = [this] {
             std::jthread([this] { asio::query(inner, asio::execution::context).poll(); });
+        };
+        if (std::exchange(plan->refuse, false)) {
+            poll_elsewhere();
+            throw std::bad_alloc();
+        }
+        inner.execute(std::move(f));
+        if (plan->overtaking && !inner.running_in_this_thread())
+            poll_elsewhere();
     }
-    bool operator==(const overtaking_executor&) const noexcept = default;
+    bool operator==(const planned_executor&) const noexcept = default;
 };
 
 struct overtaken {
-    bool overtaking = true;
+    post_plan plan;
     completion done;
     asio::io_context io;
 
     auto executor()
     {
-        return overtaking_executor<asio::io_context::executor_type>{io.get_executor(), &overtaking};
+        return planned_executor<asio::io_context::executor_type>{io.get_executor(), &plan};
     }
     auto handler()
     {
@@ -142,12 +153,17 @@ struct overtaken {
     void expect(error_code error)
     {
         BOOST_TEST(!done.done());
-        overtaking = false;
+        plan.overtaking = false;
         io.restart();
         io.run();
         BOOST_TEST(done.done());
         BOOST_TEST(done.error() == error);
     }
+};
+
+const auto throwing = [](auto token) {
+    return asio::async_initiate<decltype(token), void(error_code)>(
+        [](auto) { throw turnstile::system_error(asio::error::no_memory); }, token);
 };
 
 BOOST_AUTO_TEST_SUITE(resilience_supervision)
@@ -163,13 +179,26 @@ BOOST_AUTO_TEST_CASE(a_timeout_may_be_over_on_another_thread_before_its_initiati
 BOOST_AUTO_TEST_CASE(so_may_an_attempt_that_could_not_be_initiated)
 {
     overtaken on;
-    const auto throwing = [](auto token) {
-        return asio::async_initiate<decltype(token), void(error_code)>(
-            [](auto) { throw turnstile::system_error(asio::error::no_memory); }, token);
-    };
     turnstile::async_retry(on.executor(), turnstile::retry_policy().attempts(1), throwing,
                            on.handler());
     on.expect(asio::error::no_memory);
+}
+
+BOOST_AUTO_TEST_CASE(without_memory_to_tell_of_a_failure_it_is_thrown_or_told_but_not_both)
+{
+    overtaken on;
+    on.plan.refuse = true;
+    on.done = completion(kit::dropping::is_expected);
+    bool thrown = false;
+    try {
+        turnstile::async_with_timeout(on.executor(), 1ns, throwing, on.handler());
+    } catch (const std::bad_alloc&) {
+        thrown = true;
+    }
+    on.io.restart();
+    on.io.run();
+    BOOST_TEST(thrown);
+    BOOST_TEST(on.done.dropped());
 }
 
 BOOST_AUTO_TEST_CASE(a_timeout_loses_nothing_whenever_it_is_cancelled)

@@ -37,7 +37,8 @@ public:
     using clock_type = Clock;
     using policy_type = Policy;
 
-    /// What has happened so far.
+    /// What has happened so far. Each call that is over counts in one of the last seven, unless
+    /// its handler was destroyed instead of called.
     struct statistics {
         std::uint64_t calls;         ///< Calls that began.
         std::uint64_t attempts;      ///< Attempts they have made.
@@ -46,7 +47,8 @@ public:
         std::uint64_t not_retryable; ///< ...whose failure was not worth another attempt...
         std::uint64_t exhausted;     ///< ...that had used up their attempts...
         std::uint64_t out_of_time;   ///< ...or their time...
-        std::uint64_t over_budget;   ///< ...or the shared budget.
+        std::uint64_t over_budget;   ///< ...or the shared budget...
+        std::uint64_t by_exception;  ///< ...or that threw: the policy, or `bad_alloc`.
     };
 
     template <class Other>
@@ -112,7 +114,8 @@ public:
                 state.refusals(retry_refusal::not_retryable),
                 state.refusals(retry_refusal::attempts),
                 state.refusals(retry_refusal::deadline),
-                state.refusals(retry_refusal::budget)};
+                state.refusals(retry_refusal::budget),
+                state.read(state.by_exception)};
     }
 
 private:

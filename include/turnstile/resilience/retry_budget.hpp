@@ -37,7 +37,7 @@ public:
 
     struct statistics {
         std::uint64_t deposits;    ///< Calls.
-        std::uint64_t withdrawals; ///< Retries that were allowed.
+        std::uint64_t withdrawals; ///< Retries that were allowed, without refunds.
         std::uint64_t refusals;    ///< Retries that were not.
         double balance;            ///< Tokens at the last look.
     };
@@ -53,6 +53,8 @@ public:
     TURNSTILE_EXPORT void deposit(nanoseconds now) noexcept;
     /// Takes the token for a retry; false if there is none.
     [[nodiscard]] TURNSTILE_EXPORT bool withdraw(nanoseconds now) noexcept;
+    /// Puts such a token back: the retry that was allowed does not take place.
+    TURNSTILE_EXPORT void refund() noexcept;
 
     /// What has happened so far.
     TURNSTILE_EXPORT statistics stats() const noexcept;

@@ -68,6 +68,10 @@ public:
     TURNSTILE_EXPORT decision failed(nanoseconds now, bool retryable,
                                      std::optional<nanoseconds> hint) noexcept;
 
+    /// The attempt that was decided on does not take place after all: the one before is the last,
+    /// and the budget gets its token back.
+    TURNSTILE_EXPORT void take_back() noexcept;
+
 private:
     std::uint32_t attempts_;
     std::uint32_t attempt_ = 1;

@@ -60,7 +60,10 @@ void call_handler(Handler&& handler, Arguments&& arguments)
     using own = asio::associated_executor_t<Handler, no_executor>;
     if constexpr (!std::is_same_v<own, no_executor>) {
         const own executor = asio::get_associated_executor(handler);
-        if (!has_postable_executor<Handler> || is_system_executor(executor))
+        bool is_elsewhere = true;
+        if constexpr (has_postable_executor<Handler>)
+            is_elsewhere = is_system_executor(executor);
+        if (is_elsewhere)
             return asio::dispatch(executor,
                                   [h = std::move(handler), a = std::move(arguments)]() mutable {
                                       std::apply(std::move(h), std::move(a));

@@ -1,18 +1,16 @@
 #pragma once
 
-#include <turnstile/core/detail/handler_allocator.hpp>
 #include <turnstile/core/detail/handler_executor.hpp>
+#include <turnstile/core/detail/handler_loan.hpp>
 #include <turnstile/core/detail/operation_result.hpp>
-#include <turnstile/core/detail/wraps_handler.hpp>
 #include <turnstile/core/operation.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 
-#include <atomic>
 #include <concepts>
-#include <cstddef>
 #include <exception>
-#include <memory>
+#include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -47,90 +45,67 @@ void initiate(Op op, const Executor& executor, Handler&& handler)
     }
 }
 
-// A handler in a block of its own, so that it is still there if the initiation throws. The
-// memory comes from the handler's allocator, and is free again when the handler is called.
-template <class Handler>
-class boxed_handler {
-    struct block {
-        explicit block(Handler&& h) : handler(std::move(h)) {}
-        Handler handler;
-        std::atomic<int> references{1};
-    };
-
-public:
-    using wrapped_handler = Handler;
-    using allocator_type = handler_allocator_t<std::byte, Handler>;
-
-    explicit boxed_handler(Handler&& handler)
-        : allocator_(handler_allocator<std::byte>(handler)),
-          block_(make_in_memory_of<block>(
-              handler, [&](void* memory) { return new (memory) block(std::move(handler)); }))
-    {
+// Initiates an operation with the handler of a loan. If that throws, deliver(handler, failure) is
+// called; but an operation that has passed its handler on before it throws has been started: then
+// whoever has the handler completes it.
+template <operation Op, class Executor, class Handler, class Deliver>
+void initiate_on_loan(Op& op, const Executor& executor, handler_loan<Handler>& loan,
+                      Deliver deliver)
+{
+    using result = operation_result<Op>;
+    typename result::tuple failed;
+    try {
+        return initiate(std::move(op), executor, loan.lend());
+    } catch (...) {
+        if (!loan.end()) {
+            if (loan.was_called_here())
+                throw; // the handler has, most likely, and nobody else will hear of it
+            return;
+        }
+        failed = result::from_failure(std::current_exception());
     }
-    boxed_handler(const boxed_handler& other) noexcept
-        : allocator_(other.allocator_), block_(other.block_)
-    {
-        block_->references.fetch_add(1, std::memory_order_relaxed);
-    }
-    boxed_handler(boxed_handler&& other) noexcept
-        : allocator_(other.allocator_), block_(std::exchange(other.block_, nullptr))
-    {
-    }
-    boxed_handler& operator=(const boxed_handler&) = delete;
-    ~boxed_handler() { release(); }
-
-    template <class... Args>
-    void operator()(Args&&... args)
-    {
-        Handler handler(take());
-        std::move(handler)(std::forward<Args>(args)...);
-    }
-
-    const Handler& get() const noexcept { return block_->handler; }
-
-    // Asio asks for it even after a move, if what it moved the handler into then throws.
-    allocator_type get_allocator() const noexcept { return allocator_; }
-
-    Handler take()
-    {
-        Handler handler(std::move(block_->handler));
-        release();
-        return handler;
-    }
-
-private:
-    void release() noexcept
-    {
-        block* b = std::exchange(block_, nullptr);
-        if (b && b->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
-            destroy_with(allocator_, b);
-    }
-
-    [[no_unique_address]] allocator_type allocator_;
-    block* block_;
-};
+    deliver(loan.take(), std::move(failed));
+}
 
 // Starts an operation. A coroutine runs on the handler's executor, by default `otherwise`.
 // Whatever goes wrong while it is initiated is delivered to the handler like any other failure,
-// posted there. It throws only if there is no memory to begin with, or if the signature has no
-// place for a failure.
+// posted there. It throws only if there is no memory for that, or if the signature has no place
+// for a failure.
 template <operation Op, class Executor, class Handler>
 void start(Op op, const Executor& otherwise, Handler handler)
 {
-    using result = operation_result<Op>;
     const auto executor = executor_for(handler, otherwise);
-    if constexpr (result::can_make_failure) {
-        boxed_handler<Handler> boxed(std::move(handler));
-        typename result::tuple failed;
-        try {
-            return initiate(std::move(op), executor, boxed_handler<Handler>(boxed));
-        } catch (...) {
-            failed = result::from_failure(std::current_exception());
-        }
-        post_handler(boxed.take(), executor, std::move(failed));
+    if constexpr (operation_result<Op>::can_make_failure) {
+        handler_loan<Handler> loan(std::move(handler));
+        initiate_on_loan(op, executor, loan, [&](Handler h, auto&& failed) {
+            post_handler(std::move(h), executor, std::move(failed));
+        });
     } else {
         initiate(std::move(op), executor, std::move(handler));
     }
+}
+
+// The same from where the handler may be called: so it is, with whatever goes wrong, also for want
+// of memory.
+template <operation Op, class Executor, class Handler>
+void start_in_completion(Op op, const Executor& otherwise, Handler handler)
+{
+    using result = operation_result<Op>;
+    const auto executor = executor_for(handler, otherwise);
+    std::optional<handler_loan<Handler>> loan;
+    typename result::tuple failed;
+    try {
+        loan.emplace(std::move(handler));
+    } catch (...) {
+        failed = result::from_failure(std::current_exception());
+    }
+    const auto call = [](Handler h, auto&& arguments) {
+        std::apply(std::move(h), std::move(arguments));
+    };
+    if (loan)
+        initiate_on_loan(op, executor, *loan, call);
+    else
+        call(std::move(handler), std::move(failed));
 }
 
 } // namespace turnstile::detail

@@ -28,6 +28,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 
+#include <atomic>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -52,13 +53,33 @@ struct serial<asio::strand<Executor>> {
 
 // One operation run by a supervisor.
 template <class Signature>
-struct supervised_operation {
+class supervised_operation {
+public:
     using result_type = typename result_traits<Signature>::tuple;
 
     asio::cancellation_signal signal;
     std::optional<result_type> result;
     std::exception_ptr not_started; // what its initiation threw
     bool running = false;
+
+    // Between these two it is initiated. False if its handler was destroyed meanwhile.
+    void begin_start() noexcept
+    {
+        running = true;
+        start_.store(start_state::under_way, std::memory_order_relaxed);
+    }
+    bool end_start() noexcept
+    {
+        return start_.exchange(start_state::over, std::memory_order_acq_rel) !=
+               start_state::handler_back;
+    }
+    // Its handler is destroyed. True if whoever is starting the operation sees to the rest.
+    bool give_back() noexcept
+    {
+        start_state expected = start_state::under_way;
+        return start_.compare_exchange_strong(expected, start_state::handler_back,
+                                              std::memory_order_acq_rel);
+    }
 
     // Its result, once it has one; then it is over.
     std::optional<result_type> take()
@@ -80,6 +101,11 @@ struct supervised_operation {
         if (running && !result && !not_started)
             signal.emit(type);
     }
+
+private:
+    enum class start_state { under_way, handler_back, over };
+
+    std::atomic<start_state> start_{start_state::over};
 };
 
 template <class Derived, class Signature, class Handler, class Executor, class Clock>
@@ -121,23 +147,28 @@ protected:
     const strand_type& strand() const noexcept { return strand_; }
 
     // Starts an operation: `start` is called with a handler for it. What that throws is the
-    // operation's failure.
+    // operation's failure; unless it has passed the handler on before: then the operation is
+    // under way, and whoever has the handler completes it.
     template <class Start>
     void start_operation(operation_type& op, Start&& start)
     {
-        op.running = true;
+        op.begin_start();
         try {
             std::forward<Start>(start)(operation_handler(*this, op));
         } catch (...) {
-            word_.undrop();
+            if (op.end_start())
+                return;
             if constexpr (!result_traits<Signature>::can_make_failure)
                 throw;
             op.not_started = std::current_exception();
             word_.raise(supervisor_word::completed);
+            return;
         }
+        if (!op.end_start())
+            word_.drop();
     }
 
-    // Starts the timer; it never expires if the time is as late as can be.
+    // Starts the timer, again if need be; it never expires if the time is as late as can be.
     void start_timer(time_point when)
     {
         if (when == time_point::max())
@@ -145,7 +176,12 @@ protected:
         if (!timer_)
             timer_.emplace(executor_);
         timer_->expires_at(when);
-        timer_->async_wait(timer_handler(*this));
+        try {
+            timer_->async_wait(timer_handler(*this, ++last_wait_));
+        } catch (...) {
+            word_.undrop(); // there was no memory for it, which is not the end of the others
+            throw;
+        }
     }
 
     void stop_timer() noexcept
@@ -187,16 +223,20 @@ private:
             }
         }
 
+        explicit operator bool() const noexcept { return self_ != nullptr; }
         supervisor* operator->() const noexcept { return self_; }
-        bool is_last() const noexcept { return self_->word_.is_last(); }
 
         // On the strand, with events: looks at them, and leaves.
         void arrive(supervisor_word::bits events)
         {
-            supervisor& s = *self_;
-            if (s.word_.raise(events))
-                s.look();
-            leave(true);
+            bool last = false;
+            if (self_->word_.raise_or_leave(events, last)) {
+                self_->look();
+                return leave(true);
+            }
+            supervisor* s = std::exchange(self_, nullptr);
+            if (last)
+                s->last_one_left(true);
         }
         void leave(bool on_the_strand)
         {
@@ -248,13 +288,18 @@ private:
 
     class timer_handler : public party_handler {
     public:
-        using party_handler::party_handler;
+        timer_handler(supervisor& s, unsigned wait) noexcept : party_handler(s), wait_(wait) {}
 
+        // It may come too late to be told that its wait was given up for another.
         void operator()(const error_code& ec)
         {
             party p(std::move(this->party_));
-            p.arrive(ec ? 0 : supervisor_word::expired);
+            const bool expired = !ec && wait_ == p->last_wait_;
+            p.arrive(expired ? supervisor_word::expired : 0);
         }
+
+    private:
+        unsigned wait_;
     };
 
     class operation_handler : public party_handler {
@@ -264,6 +309,12 @@ private:
         operation_handler(supervisor& s, operation_type& op) noexcept
             : party_handler(s), operation_(&op)
         {
+        }
+        operation_handler(operation_handler&&) noexcept = default;
+        ~operation_handler()
+        {
+            if (this->party_ && operation_->give_back()) [[maybe_unused]]
+                const party leaves(std::move(this->party_));
         }
 
         cancellation_slot_type get_cancellation_slot() const noexcept
@@ -314,7 +365,7 @@ private:
         {
             supervisor* s = std::exchange(self_, nullptr);
             bool last = false;
-            if (s->word_.open_and_leave(last))
+            if (!s->word_.open_and_leave(last))
                 s->look_on_the_strand(party(*s, std::adopt_lock));
             else if (last)
                 s->last_one_left(false);
@@ -337,17 +388,23 @@ private:
         });
     }
 
+    // For the initiating function, if something has happened already: somebody else opens the
+    // gate, and looks.
+    //
     // Without memory for that: the timer's party looks, which is called without any; or if
-    // that is over, nobody is left, and it is as if the operation had not been started.
+    // that is over, nobody is left, and it is as if the operation had not been started. The
+    // gate is still closed, so nobody else uses the timer.
     void look_on_the_strand(party p)
     {
         try {
             const executor_type executor = executor_;
-            asio::post(executor,
-                       [helper = party(*this)]() mutable { bring_home(std::move(helper), 0); });
+            asio::post(executor, [helper = party(*this)]() mutable {
+                helper->word_.open();
+                bring_home(std::move(helper), 0);
+            });
         } catch (...) {
             stop_timer();
-            if (p.is_last())
+            if (!word_.open_unless_last())
                 throw;
         }
         p.leave(false);
@@ -404,6 +461,7 @@ private:
 
     supervisor_word word_;
     bool looking_ = false;
+    unsigned last_wait_ = 0; // of the timer
     Handler handler_;
     executor_type executor_;
     strand_type strand_;

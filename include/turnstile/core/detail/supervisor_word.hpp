@@ -30,11 +30,6 @@ public:
 
     void join() noexcept { word_.fetch_add(party, std::memory_order_relaxed); }
 
-    bool is_last() const noexcept
-    {
-        return (word_.load(std::memory_order_acquire) >> party_shift) == 1;
-    }
-
     bool try_join() noexcept
     {
         bits now = word_.load(std::memory_order_relaxed);
@@ -54,7 +49,22 @@ public:
     // True if the gate is open, that is, the caller is to look at the events.
     bool raise(bits events) noexcept
     {
-        return (word_.fetch_or(events, std::memory_order_acq_rel) & open) != 0;
+        return (word_.fetch_or(events, std::memory_order_acq_rel) & opened) != 0;
+    }
+
+    // The same for a party that has come to the strand; but at a closed gate it leaves in the
+    // same step. So whoever opens the gate knows that those who are still there will look.
+    bool raise_or_leave(bits events, bool& last) noexcept
+    {
+        bits now = word_.load(std::memory_order_relaxed);
+        for (;;) {
+            const bool is_open = (now & opened) != 0;
+            const bits next = (is_open ? now : now - party) | events;
+            if (word_.compare_exchange_weak(now, next, std::memory_order_acq_rel)) {
+                last = !is_open && (now >> party_shift) == 1;
+                return is_open;
+            }
+        }
     }
 
     // The events so far, each told once.
@@ -64,18 +74,31 @@ public:
     }
 
     // The initiating function has done its part: opens the gate and leaves. But if something
-    // has happened already it opens only, and returns true: somebody must look at it.
+    // has happened already it does neither, and returns false: somebody must look at it.
     bool open_and_leave(bool& last) noexcept
     {
-        bits now = word_.load(std::memory_order_relaxed);
-        for (;;) {
-            const bool pending = (now & events_mask) != 0;
-            const bits next = (pending ? now : now - party) | open;
-            if (word_.compare_exchange_weak(now, next, std::memory_order_acq_rel)) {
-                last = !pending && (now >> party_shift) == 1;
-                return pending;
+        bits now = word_.load(std::memory_order_acquire);
+        while ((now & events_mask) == 0) {
+            if (word_.compare_exchange_weak(now, (now - party) | opened,
+                                            std::memory_order_acq_rel)) {
+                last = (now >> party_shift) == 1;
+                return true;
             }
         }
+        return false;
+    }
+
+    void open() noexcept { word_.fetch_or(opened, std::memory_order_acq_rel); }
+
+    // Opens the gate if there is another party, which looks when it comes.
+    bool open_unless_last() noexcept
+    {
+        bits now = word_.load(std::memory_order_acquire);
+        while ((now >> party_shift) != 1) {
+            if (word_.compare_exchange_weak(now, now | opened, std::memory_order_acq_rel))
+                return true;
+        }
+        return false;
     }
 
     // Whether a party was dropped instead of completing: then the handler is dropped, too.
@@ -94,7 +117,7 @@ public:
     }
 
 private:
-    static constexpr bits open = 1;
+    static constexpr bits opened = 1;
     static constexpr bits dropped = 8;
     static constexpr bits cancel_shift = 4;
     static constexpr bits cancel_mask = 7U << cancel_shift; // terminal, partial, total

@@ -52,10 +52,11 @@ public:
         if (!state_->admit_call(ticket, retry_after))
             return reject_call<signature>(std::forward<Handler>(handler), executor_,
                                           errc::circuit_open, retry_after);
+        call admitted(state_, ticket); // ends with whatever throws below
         report_end<signature, call, Classify> enter{std::move(classify)};
         detail::start(
             std::decay_t<Op>(std::forward<Op>(op)), executor_,
-            enter(std::decay_t<Handler>(std::forward<Handler>(handler)), call(state_, ticket)));
+            enter(std::decay_t<Handler>(std::forward<Handler>(handler)), std::move(admitted)));
     }
 };
 

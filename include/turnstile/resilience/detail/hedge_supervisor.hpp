@@ -128,8 +128,7 @@ private:
     {
         if (attempts_.size() >= state_->policy.attempts())
             return;
-        next_ = later<Clock>(Clock::now(), delay_);
-        this->start_timer(next_);
+        this->start_timer(later<Clock>(Clock::now(), delay_));
     }
 
     void handle(supervised_events events)
@@ -143,8 +142,7 @@ private:
         }
         if (events.cancelled != asio::cancellation_type::none)
             stop(events.cancelled);
-        const bool due = events.expired && Clock::now() >= next_; // not a wait given up
-        if ((due || failed) && may_start_another())
+        if ((events.expired || failed) && may_start_another())
             start_another(running);
         else if (running == 0 && !this->is_finished())
             this->finish(std::move(*last_failure_));
@@ -197,7 +195,6 @@ private:
     nanoseconds delay_;
     std::list<attempt_type, asio::recycling_allocator<attempt_type>> attempts_;
     typename Clock::time_point started_{};
-    typename Clock::time_point next_{};
     std::optional<result_type> last_failure_;
     bool stopping_ = false;
 };

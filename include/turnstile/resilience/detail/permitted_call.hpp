@@ -34,8 +34,8 @@ struct permitted_call {
         if (ec)
             return std::apply(std::move(handler),
                               rejected_result<operation_signature_t<Op>>(ec, retry_after));
-        detail::start(std::move(op), executor,
-                      enter(std::move(handler), std::forward<Permit>(permit)...));
+        start_in_completion(std::move(op), executor,
+                            enter(std::move(handler), std::forward<Permit>(permit)...));
     }
 };
 
@@ -63,26 +63,25 @@ public:
                                         std::forward<Handler>(handler), std::move(enter),
                                         ask_.retry_after},
                                    handler_memory());
-        try {
+        const auto start_with = [&](auto&&... permit) {
             detail::start(op_type(std::forward<Op>(op)), ask_.executor(),
-                          entered(handler_type(std::forward<Handler>(handler)), enter));
-        } catch (...) {
-            if constexpr (!Ask::refundable)
+                          enter(handler_type(std::forward<Handler>(handler)),
+                                std::forward<decltype(permit)>(permit)...));
+        };
+        // If anything throws, what was granted goes back.
+        if constexpr (std::is_void_v<typename Ask::result_type>) {
+            try {
+                start_with();
+            } catch (...) {
                 ask_.give_back();
-            throw;
+                throw;
+            }
+        } else {
+            start_with(ask_.take_now());
         }
     }
 
 private:
-    template <class Handler, class Enter>
-    auto entered(Handler handler, Enter& enter)
-    {
-        if constexpr (std::is_void_v<typename Ask::result_type>)
-            return enter(std::move(handler));
-        else
-            return enter(std::move(handler), ask_.take_now());
-    }
-
     Ask ask_;
 };
 

@@ -14,16 +14,25 @@ namespace turnstile::detail {
 // The result of a call that is not let through, in the form of its signature: where failures are
 // exceptions, one that says when to try again.
 template <class Signature>
-auto rejected_result(const error_code& ec, nanoseconds retry_after)
+auto rejected_result(const error_code& ec, nanoseconds retry_after) ->
+    typename result_traits<Signature>::tuple
 {
     using traits = result_traits<Signature>;
-    if constexpr (std::is_same_v<std::tuple_element_t<0, typename traits::tuple>,
-                                 std::exception_ptr>) {
-        if (ec.category() == error_category())
-            return traits::from_failure(
-                std::make_exception_ptr(rejection(static_cast<errc>(ec.value()), retry_after)));
+    static_assert(traits::can_make_failure,
+                  "A call that may be rejected needs a way to say so: the operation's signature "
+                  "must start with an error_code or an exception_ptr, and what follows must be "
+                  "default constructible.");
+    if constexpr (!traits::can_make_failure) {
+        std::terminate(); // says no more than what is above
+    } else {
+        if constexpr (std::is_same_v<std::tuple_element_t<0, typename traits::tuple>,
+                                     std::exception_ptr>) {
+            if (ec.category() == error_category())
+                return traits::from_failure(
+                    std::make_exception_ptr(rejection(static_cast<errc>(ec.value()), retry_after)));
+        }
+        return traits::from_error(ec);
     }
-    return traits::from_error(ec);
 }
 
 // Completes such a call: posted to the handler's executor, by default `executor`.

@@ -18,6 +18,7 @@ struct retry_state : supervised_state<retry_event> {
     counter attempts{0};
     counter succeeded{0};
     counter cancelled{0};
+    counter by_exception{0};
     counter refused[5]{}; // by retry_refusal
 
     void refuse(retry_refusal why) noexcept { count(refused[static_cast<std::size_t>(why)]); }
@@ -105,6 +106,7 @@ private:
         if (!sleeping_ || this->is_finished())
             return;
         if (cancelled_) {
+            sequence_.take_back();
             retry_state::count(state_->cancelled);
             return this->finish(traits::from_error(asio::error::operation_aborted));
         }
@@ -114,13 +116,14 @@ private:
         }
     }
 
-    // What the user's functions throw is the result, then.
+    // What the user's functions throw is the result, then; or that there is no memory to wait.
     void completed(result_type&& result)
     {
         try {
             if (goes_on(result))
                 return;
         } catch (...) {
+            retry_state::count(state_->by_exception);
             return this->finish(traits::from_failure(std::current_exception()));
         }
         this->finish(std::move(result));
@@ -149,11 +152,16 @@ private:
             state_->refuse(decision.refusal);
             return false;
         }
-        const retry_event event{failed, decision.delay, reason};
-        if (const auto& listener = policy_->settings().listener)
-            listener(event);
-        state_->tell(event);
-        sleep(decision.delay);
+        try {
+            const retry_event event{failed, decision.delay, reason};
+            if (const auto& listener = policy_->settings().listener)
+                listener(event);
+            state_->tell(event);
+            sleep(decision.delay);
+        } catch (...) {
+            sequence_.take_back();
+            throw;
+        }
         return true;
     }
 
