@@ -1,6 +1,7 @@
 #include "resilience/limiters.hpp"
 
 #include <turnstile/resilience/keyed_rate_limiter.hpp>
+#include <turnstile/resilience/pipeline.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -378,6 +379,28 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(runs_an_operation_when_its_key_may, P, kit::polici
     pass(io, 100ms);
     BOOST_TEST(ran == 2);
     BOOST_TEST((results == std::vector{42, 42}));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_key_of_it_is_a_stage, P, kit::policies)
+{
+    kit::drained_context io;
+    keyed_of<std::string, P> l(io, per_second(1, 1));
+    auto ann = l.stage_for("ann");
+    const auto p = turnstile::pipeline<kit::manual_clock>(io).stage(ann);
+    const auto op = [](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code)>(
+            [](auto handler) { handler(error_code()); }, token);
+    };
+    completion first;
+    completion second;
+    p.async_run(op, first.handler(nothing));
+    p.async_run(op, second.handler(nothing));
+    pass(io, 0s);
+    BOOST_TEST(first.succeeded());
+    BOOST_TEST(!second.done());
+    BOOST_TEST(l.try_acquire("bob"));
+    pass(io, 1s);
+    BOOST_TEST(second.succeeded());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
