@@ -91,6 +91,7 @@ private:
     {
         levels_.hold();
         levels_.give_back(this->now(), n, stamp);
+        claims_lag_ = claims_ != 0; // as when somebody leaves the queue
         if (options_.count_grants)
             count(granted_, -n);
     }
