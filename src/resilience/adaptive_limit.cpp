@@ -17,7 +17,7 @@ const Options& checked(const Options& options)
 template <class Options>
 bool has_bounds(const Options& o) noexcept
 {
-    return o.minimum != 0 && o.minimum <= o.maximum;
+    return o.minimum != 0 && o.minimum <= o.maximum && o.maximum < limit_bound;
 }
 
 template <class Options>

@@ -146,15 +146,16 @@ bool breaker_policy::record(bool failed, bool slow, nanoseconds now) noexcept
 {
     if (auto* run = std::get_if<detail::failure_run>(&window_)) {
         run->record(failed, slow);
-        return run->is_full() && trip(now);
+        return run->is_full() && trip(now, run->tally());
     }
     if (auto* last = std::get_if<detail::count_ring>(&window_)) {
         last->record(failed, slow);
-        return should_trip(last->tally()) && trip(now);
+        return should_trip(last->tally()) && trip(now, last->tally());
     }
     auto& recent = std::get<detail::time_ring>(window_);
     recent.record(failed, slow, now);
-    return should_trip(recent.tally(now)) && trip(now);
+    const call_tally counted = recent.tally(now);
+    return should_trip(counted) && trip(now, counted);
 }
 
 bool breaker_policy::should_trip(const call_tally& tally) const noexcept
@@ -174,7 +175,7 @@ bool breaker_policy::report_probe(const breaker_ticket& ticket, call_outcome out
         return false;
     const bool slow = times_calls() && saturating_sub(now, ticket.started) >= slow_after_;
     if (outcome == call_outcome::failure || slow)
-        return trip(now);
+        return trip_again(now, slow);
     return ++probe_successes_ >= success_threshold_ && close(false);
 }
 
@@ -182,7 +183,7 @@ bool breaker_policy::report_probe(const breaker_ticket& ticket, call_outcome out
 bool breaker_policy::find_overdue(nanoseconds now) noexcept
 {
     earliest_deadline_ = *std::min_element(slots_.begin(), slots_.end());
-    return earliest_deadline_ <= now && trip(earliest_deadline_);
+    return earliest_deadline_ <= now && trip_again(earliest_deadline_, false);
 }
 
 // ------------------------------------------------------------------------ states ----
@@ -210,9 +211,15 @@ bool breaker_policy::close(bool forced) noexcept
     return changes;
 }
 
-bool breaker_policy::trip(nanoseconds at) noexcept
+// A probe has failed.
+bool breaker_policy::trip_again(nanoseconds at, bool slow) noexcept
 {
-    break_.calls = window(at);
+    return trip(at, {.calls = probe_successes_ + 1, .failures = 1, .slow = slow ? 1U : 0U});
+}
+
+bool breaker_policy::trip(nanoseconds at, const call_tally& counted) noexcept
+{
+    break_.calls = counted;
     break_.proposed = propose_break();
     ++break_.attempt;
     enter(circuit_state::open);

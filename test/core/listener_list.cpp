@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -111,6 +112,75 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(one_that_throws_does_not_keep_the_others_from_it, 
     t.tell(1);
     t.tell(2);
     BOOST_TEST(t.log == "b1 b2 ");
+}
+
+// As if others did it all the time: whoever tells is not kept doing so.
+BOOST_AUTO_TEST_CASE_TEMPLATE(while_one_tells_only_so_much_is_added, P, kit::policies)
+{
+    using list_type = turnstile::detail::listener_list<int, P>;
+    list_type list;
+    std::size_t told = 0;
+    list.add([&](int event) {
+        BOOST_TEST(std::size_t(event) == told); // in order
+        if (++told > 2 * list_type::most_added)
+            return;
+        list.publish(event + 1);
+        list.dispatch();
+    });
+    list.publish(0);
+    list.dispatch();
+    BOOST_TEST(told == 1 + list_type::most_added);
+    BOOST_TEST(list.dropped() == 1U);
+    told = 0;
+    list.publish(0);
+    list.dispatch();
+    BOOST_TEST(told == 1 + list_type::most_added); // the next may tell as much again
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_newest_of_too_many_are_dropped_and_counted, P, kit::policies)
+{
+    using list_type = turnstile::detail::listener_list<int, P>;
+    list_type list;
+    int last = -1;
+    list.add([&](int event) { last = event; });
+    const int most = list_type::most_kept;
+    for (int i = 0; i != most + 3; ++i)
+        list.publish(i);
+    BOOST_TEST(list.dropped() == 3U);
+    BOOST_TEST(list.has_news());
+    list.dispatch();
+    BOOST_TEST(last == most - 1);
+    BOOST_TEST(!list.has_news());
+    list.publish(7);
+    list.dispatch();
+    BOOST_TEST(last == 7);
+}
+
+// One that cannot be copied now and then.
+struct fragile {
+    explicit fragile(int* c) noexcept : copies(c) {}
+    fragile(fragile&&) noexcept = default;
+    fragile(const fragile& other) : copies(other.copies)
+    {
+        if ((*copies)++ == 0)
+            throw std::runtime_error("copy");
+    }
+    int* copies;
+};
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_event_that_cannot_be_copied_is_dropped, P, kit::policies)
+{
+    turnstile::detail::listener_list<fragile, P> list;
+    int told = 0;
+    list.add([&](const fragile&) { ++told; });
+    int copies = 0;
+    for (int i = 0; i != 3; ++i) {
+        list.publish(fragile(&copies));
+        list.dispatch();
+    }
+    BOOST_TEST(told == 2);
+    BOOST_TEST(list.dropped() == 1U);
+    BOOST_TEST(copies == 3); // and it is copied once
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(clearing_inside_a_listener_ends_it_all, P, kit::policies)

@@ -61,6 +61,8 @@ BOOST_AUTO_TEST_CASE(bad_options_are_refused)
     BOOST_TEST(!bad_aimd([](auto&) {}));
     BOOST_TEST(bad_aimd([](auto& o) { o.minimum = 0; }));
     BOOST_TEST(bad_aimd([](auto& o) { o.maximum = o.minimum - 1; }));
+    BOOST_TEST(bad_aimd([](auto& o) { o.maximum = turnstile::limit_bound; }));
+    BOOST_TEST(!bad_aimd([](auto& o) { o.maximum = turnstile::limit_bound - 1; }));
     BOOST_TEST(bad_aimd([](auto& o) { o.timeout = 0s; }));
     for (double bad : {0.0, -1.0, nan})
         BOOST_TEST(bad_aimd([=](auto& o) { o.increase = bad; }));
@@ -73,6 +75,7 @@ BOOST_AUTO_TEST_CASE(bad_options_are_refused)
     BOOST_TEST(!bad_gradient([](auto&) {}));
     BOOST_TEST(bad_gradient([](auto& o) { o.minimum = 0; }));
     BOOST_TEST(bad_gradient([](auto& o) { o.maximum = 0; }));
+    BOOST_TEST(bad_gradient([](auto& o) { o.maximum = std::uint64_t(-1); }));
     BOOST_TEST(bad_gradient([](auto& o) { o.window = 0; }));
     for (double bad : {0.9, nan})
         BOOST_TEST(bad_gradient([=](auto& o) { o.tolerance = bad; }));

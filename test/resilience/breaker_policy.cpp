@@ -25,6 +25,7 @@ using turnstile::breaker_options;
 using turnstile::breaker_policy;
 using turnstile::breaker_ticket;
 using turnstile::call_outcome;
+using turnstile::call_tally;
 using turnstile::circuit_state;
 using turnstile::nanoseconds;
 
@@ -586,6 +587,26 @@ BOOST_AUTO_TEST_CASE(a_generator_decides_how_long_it_is_open)
     b.policy.set_break_duration(b.policy.generation(), -5s);
     b.catch_up();
     BOOST_TEST(b.state() == circuit_state::half_open);
+}
+
+BOOST_AUTO_TEST_CASE(a_generator_is_told_what_it_has_opened_for)
+{
+    auto options = three_in_a_row();
+    options.probes = 3;
+    options.success_threshold = 3;
+    options.slow_after = 1s;
+    driven b(options);
+    b.fail(3);
+    BOOST_TEST((b.policy.last_break().calls == call_tally{3, 3, 0}));
+    b.pass(50ms);
+    b.succeed(2);
+    b.fail(1); // not the calls of before, but the probes
+    BOOST_TEST((b.policy.last_break().calls == call_tally{3, 1, 0}));
+    b.pass(50ms);
+    const auto slow = b.policy.admit(b.now);
+    b.pass(1s);
+    b.policy.report(*slow, call_outcome::success, b.now);
+    BOOST_TEST((b.policy.last_break().calls == call_tally{1, 1, 1}));
 }
 
 // ---------------------------------------------------------------------------- by hand ----

@@ -75,6 +75,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(bad_options_are_refused, P, kit::policies)
     BOOST_TEST(!refused({}));
     BOOST_TEST(refused({.limit = 0}));
     BOOST_TEST(refused({.limit = std::numeric_limits<std::uint64_t>::max()}));
+    BOOST_TEST(refused({.limit = turnstile::limit_bound}));
+    BOOST_TEST(!refused({.limit = turnstile::limit_bound - 1}));
+    constexpr std::uint64_t high = std::uint64_t(1) << 62;
+    BOOST_TEST(refused({.adaptive = turnstile::aimd_options{.minimum = high, .maximum = high}}));
+    BOOST_TEST(refused({.adaptive = turnstile::gradient_options{.maximum = 2 * high}}));
     BOOST_TEST(refused({.max_wait = -1ns}));
     BOOST_TEST(refused({.adaptive = turnstile::aimd_options{.backoff = 2}}));
     BOOST_TEST(refused({.adaptive = turnstile::gradient_options{.minimum = 0}}));
@@ -495,6 +500,22 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(failed_calls_lower_an_adaptive_limit, P, kit::poli
         },
         [](error_code, int) {});
     BOOST_TEST(b.stats().dropped == 2U);
+}
+
+// It is not taken for a handler.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_rule_needs_no_token, P, kit::policies)
+{
+    kit::drained_context io;
+    bulkhead_of<P> b(io, {.limit = 8, .adaptive = turnstile::aimd_options{.backoff = 0.5}});
+    const auto call = [](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code)>(
+            [](auto handler) { handler(error_code()); }, token);
+    };
+    const auto rule = [](const error_code&) { return call_outcome::failure; };
+    asio::co_spawn(
+        io, [&]() -> asio::awaitable<void> { co_await b.async_call(call, rule); }, asio::detached);
+    kit::run(io);
+    BOOST_TEST(b.limit() == 4U);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_that_outlives_the_bulkhead_asks_no_rule, P, kit::policies)

@@ -424,6 +424,26 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(results_are_classified_by_a_rule_of_their_own, P, 
     BOOST_TEST((f.breaker.state() == circuit_state::open));
 }
 
+// It is not taken for a handler.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_rule_needs_no_token, P, kit::policies)
+{
+    fixture<P> f;
+    int result = 0;
+    const auto calls = [&]() -> asio::awaitable<void> {
+        for (int i = 0; i != 3; ++i)
+            result += co_await f.breaker.async_call(
+                [](auto token) {
+                    return asio::async_initiate<decltype(token), void(error_code, int)>(
+                        [](auto handler) { handler(error_code(), 1); }, token);
+                },
+                [](const error_code&, int) { return call_outcome::failure; });
+    };
+    asio::co_spawn(f.io, calls, asio::detached);
+    kit::run(f.io);
+    BOOST_TEST(result == 3);
+    BOOST_TEST((f.breaker.state() == circuit_state::open));
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_rule_that_throws_means_failure, P, kit::policies)
 {
     auto options = three_in_a_row();

@@ -1,12 +1,14 @@
 #include "resilience/limiters.hpp"
 
 #include <turnstile/resilience/keyed_rate_limiter.hpp>
+#include <turnstile/resilience/pipeline.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -237,6 +239,50 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(idle_keys_are_forgotten_as_new_ones_come, P, kit::
     BOOST_TEST(l.size() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_clock_that_goes_back_mints_nothing, P, kit::policies)
+{
+    asio::io_context io;
+    keyed_of<int, P> l(io, per_second(1, 5));
+    BOOST_TEST(l.try_acquire(7, 5));
+    kit::manual_clock::shift(5s);
+    BOOST_TEST(l.purge() == 1U);
+    kit::manual_clock::shift(-4s);
+    BOOST_TEST(l.time_until(7, 2).count() == nanoseconds(1s).count());
+    BOOST_TEST(l.try_acquire(7));
+    BOOST_TEST(!l.try_acquire(7));
+    kit::manual_clock::shift(5s);
+    BOOST_TEST(l.try_acquire(7, 5));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_grant_cancelled_on_its_way_does_not_count, P, kit::policies)
+{
+    kit::drained_context io;
+    keyed_of<int, P> l(io, per_second(1, 5));
+    asio::cancellation_signal signal;
+    completion c;
+    l.async_acquire(7, 3, asio::bind_cancellation_slot(signal.slot(), c.handler(nothing)));
+    BOOST_TEST(l.stats().granted == 3U);
+    signal.emit(asio::cancellation_type::terminal);
+    kit::run(io);
+    BOOST_TEST(c.aborted());
+    BOOST_TEST(l.stats().granted == 0U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(more_permits_than_can_be_counted_are_not_waited_for, P, kit::policies)
+{
+    constexpr std::uint64_t many = std::uint64_t(1) << 56;
+    kit::drained_context io;
+    std::optional<keyed_of<int, P>> l;
+    l.emplace(io, bandwidth{1'000'000'000, 1s, many});
+    BOOST_TEST(l->try_acquire(7, many));
+    int rejected = 0;
+    for (int i = 0; i != 300; ++i)
+        l->async_acquire(7, many, [&](error_code ec) { rejected += ec == errc::rejected ? 1 : 0; });
+    l.reset();
+    kit::run(io);
+    BOOST_TEST(rejected == 300 - 255);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_key_in_use_is_never_forgotten, P, kit::policies)
 {
     kit::drained_context io;
@@ -333,6 +379,28 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(runs_an_operation_when_its_key_may, P, kit::polici
     pass(io, 100ms);
     BOOST_TEST(ran == 2);
     BOOST_TEST((results == std::vector{42, 42}));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_key_of_it_is_a_stage, P, kit::policies)
+{
+    kit::drained_context io;
+    keyed_of<std::string, P> l(io, per_second(1, 1));
+    auto ann = l.stage_for("ann");
+    const auto p = turnstile::pipeline<kit::manual_clock>(io).stage(ann);
+    const auto op = [](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code)>(
+            [](auto handler) { handler(error_code()); }, token);
+    };
+    completion first;
+    completion second;
+    p.async_run(op, first.handler(nothing));
+    p.async_run(op, second.handler(nothing));
+    pass(io, 0s);
+    BOOST_TEST(first.succeeded());
+    BOOST_TEST(!second.done());
+    BOOST_TEST(l.try_acquire("bob"));
+    pass(io, 1s);
+    BOOST_TEST(second.succeeded());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

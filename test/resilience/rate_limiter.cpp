@@ -269,6 +269,20 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_grants_never_make_more_of_it, P, kit::po
     });
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_grant_cancelled_on_its_way_does_not_count, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(1, 5), {.count_grants = true});
+    asio::cancellation_signal signal;
+    completion c;
+    l.async_acquire(3, asio::bind_cancellation_slot(signal.slot(), c.handler(nothing)));
+    BOOST_TEST(l.stats().granted == 3U);
+    signal.emit(asio::cancellation_type::terminal);
+    kit::run(io);
+    BOOST_TEST(c.aborted());
+    BOOST_TEST(l.stats().granted == 0U);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_deadline_that_cannot_be_met_fails_at_once, P, kit::policies)
 {
     kit::drained_context io;

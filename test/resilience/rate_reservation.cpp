@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <random>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -151,6 +153,132 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(one_that_is_due_counts_from_its_own_time, P, kit::
     BOOST_TEST(l.available() == 3U); // nobody looked in between
     kit::manual_clock::shift(200ms);
     BOOST_TEST(l.available() == 5U);
+}
+
+// Its holder was told a time, and uses it then.
+BOOST_AUTO_TEST_CASE_TEMPLATE(keeps_its_time_when_those_ahead_leave, P, kit::policies)
+{
+    for (const bool is_dropped : {false, true}) {
+        kit::drained_context io;
+        limiter_of<P> l(io, per_second(1, 1));
+        BOOST_TEST(l.try_acquire());
+        std::array<asio::cancellation_signal, 4> signals;
+        std::array<completion, 4> ahead;
+        for (std::size_t i = 0; i != ahead.size(); ++i)
+            l.async_acquire(
+                1, asio::bind_cancellation_slot(signals[i].slot(), ahead[i].handler(nothing)));
+        std::optional<reservation_of<P>> r(l.reserve());
+        BOOST_TEST(r->delay().count() == nanoseconds(5s).count());
+        if (is_dropped)
+            r.reset();
+        for (auto& signal : signals)
+            signal.emit(asio::cancellation_type::terminal);
+        BOOST_TEST(l.time_until().count() == nanoseconds(6s).count());
+        completion behind;
+        l.async_acquire(1, behind.handler(nothing));
+        completion hopeless;
+        l.async_acquire(1, 7s - 1ns, hopeless.handler(nothing));
+        pass(io, 5s);
+        BOOST_TEST((hopeless.error() == errc::rate_limited));
+        BOOST_TEST(!behind.done()); // r is used now
+        BOOST_TEST(!l.try_acquire());
+        pass(io, 1s - 1ns);
+        BOOST_TEST(!behind.done());
+        pass(io, 1ns);
+        BOOST_TEST(behind.succeeded());
+    }
+}
+
+// Whatever is cancelled, nobody ever finds more than rate and burst allow.
+BOOST_AUTO_TEST_CASE_TEMPLATE(never_more_than_rate_and_burst_in_any_time, P, kit::policies)
+{
+    constexpr std::uint64_t burst = 3;
+    std::minstd_rand random(7);
+    for (int round = 0; round != 300; ++round) {
+        asio::io_context io;
+        limiter_of<P> l(io, per_second(10, burst));
+        std::vector<reservation_of<P>> held;
+        std::vector<std::pair<nanoseconds, std::uint64_t>> used;
+        const auto start = kit::manual_clock::now();
+        const auto since = [&](auto time) { return nanoseconds(time - start); };
+        for (int step = 0; step != 40; ++step) {
+            switch (random() % 4) {
+            case 0:
+                held.push_back(l.reserve(1 + random() % burst));
+                break;
+            case 1:
+                if (!held.empty()) {
+                    auto& r = held[random() % held.size()];
+                    if (r && r.ready_at() >= kit::manual_clock::now())
+                        r.cancel();
+                }
+                break;
+            case 2:
+                if (const std::uint64_t n = 1 + random() % burst; l.try_acquire(n))
+                    used.emplace_back(since(kit::manual_clock::now()), n);
+                break;
+            default:
+                kit::manual_clock::shift(nanoseconds(1ms) * (random() % 200));
+            }
+        }
+        for (auto& r : held) {
+            if (r)
+                used.emplace_back(since(r.ready_at()), r.count());
+        }
+        std::sort(used.begin(), used.end());
+        for (std::size_t from = 0; from != used.size(); ++from) {
+            std::uint64_t sum = 0;
+            for (std::size_t to = from; to != used.size(); ++to) {
+                sum += used[to].second;
+                const auto earned = (used[to].first - used[from].first) / nanoseconds(100ms);
+                BOOST_TEST_REQUIRE(sum <= burst + static_cast<std::uint64_t>(earned));
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(is_counted_once_it_is_due, P, kit::policies)
+{
+    asio::io_context io;
+    limiter_of<P> l(io, per_second(10, 5), {.count_grants = true});
+    auto now = l.reserve(4);
+    auto later = l.reserve(3);
+    BOOST_TEST(l.stats().granted == 4U);
+    kit::manual_clock::shift(200ms);
+    BOOST_TEST(l.available() == 0U);
+    BOOST_TEST(l.stats().granted == 7U);
+    later.cancel();
+    BOOST_TEST(l.stats().granted == 4U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(takes_any_duration, P, kit::policies)
+{
+    asio::io_context io;
+    limiter_of<P> l(io, per_second(1, 1));
+    BOOST_TEST(bool(l.reserve(1, -1s))); // as none
+    error_code ec;
+    BOOST_TEST(!l.reserve(1, -1s, ec));
+    BOOST_TEST((ec == errc::rate_limited));
+    BOOST_TEST(bool(l.reserve(1, std::chrono::hours::max(), ec)));
+    BOOST_TEST(!ec);
+}
+
+// What all together need may be more than can be counted.
+BOOST_AUTO_TEST_CASE_TEMPLATE(of_too_many_permits_in_all_is_rejected, P, kit::policies)
+{
+    constexpr std::uint64_t many = std::uint64_t(1) << 56;
+    asio::io_context io;
+    limiter_of<P> l(io, bandwidth{1'000'000'000, 1s, many});
+    std::vector<reservation_of<P>> all;
+    error_code ec;
+    while (!ec && all.size() != 300)
+        all.push_back(l.reserve(many, ec));
+    BOOST_TEST((ec == errc::rejected));
+    BOOST_TEST(!l.try_acquire());
+    completion c;
+    l.async_acquire(many, c.handler(nothing));
+    kit::run(io);
+    BOOST_TEST((c.error() == errc::rejected));
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(is_moved_not_copied, P, kit::policies)

@@ -11,6 +11,9 @@
 
 namespace turnstile {
 
+/// Limits on concurrency are smaller than this: 2^60.
+inline constexpr std::uint64_t limit_bound = std::uint64_t(1) << 60;
+
 /// One finished call, as an adaptive limit wants to know it.
 struct limit_sample {
     nanoseconds started{};
@@ -20,8 +23,8 @@ struct limit_sample {
 };
 
 /// How an `aimd_limit` moves. Checked when one is made: `errc::invalid_argument` for bounds
-/// of zero or in the wrong order, a backoff outside (0, 1), an increase or a timeout that is
-/// not positive.
+/// of zero, of `limit_bound` and more, or in the wrong order, a backoff outside (0, 1), an increase
+/// or a timeout that is not positive.
 struct aimd_options {
     std::uint64_t minimum = 1;
     std::uint64_t maximum = 1000;
@@ -57,8 +60,8 @@ private:
 };
 
 /// How a `gradient_limit` moves. Checked when one is made: `errc::invalid_argument` for bounds
-/// of zero or in the wrong order, a tolerance under 1, a smoothing outside (0, 1], a negative
-/// head room or a zero window.
+/// of zero, of `limit_bound` and more, or in the wrong order, a tolerance under 1, a smoothing
+/// outside (0, 1], a negative head room or a zero window.
 struct gradient_options {
     std::uint64_t minimum = 1;
     std::uint64_t maximum = 1000;

@@ -44,7 +44,9 @@ struct time_window {
 struct break_info {
     std::uint32_t attempt = 1; ///< How often it has opened without closing in between.
     nanoseconds proposed{};    ///< What `open_for`, growth and jitter have come to.
-    call_tally calls;          ///< What was counted when it opened.
+    /// What it has opened for: the calls in the window, or if it was half-open the probes that
+    /// have reported, of which a slow or overdue one has failed.
+    call_tally calls;
 };
 
 /// How a circuit breaker decides. Checked when one is made: `errc::invalid_argument` for a
@@ -163,7 +165,8 @@ public:
 private:
     void enter(circuit_state state) noexcept;
     bool close(bool forced) noexcept;
-    bool trip(nanoseconds at) noexcept;
+    bool trip(nanoseconds at, const call_tally& counted) noexcept;
+    bool trip_again(nanoseconds at, bool slow) noexcept;
     nanoseconds propose_break() noexcept;
     bool should_trip(const call_tally& tally) const noexcept;
     bool record(bool failed, bool slow, nanoseconds now) noexcept;

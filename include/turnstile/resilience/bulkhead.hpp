@@ -10,6 +10,7 @@
 #include <turnstile/resilience/adaptive_limit.hpp>
 #include <turnstile/resilience/detail/bulkhead_call.hpp>
 #include <turnstile/resilience/detail/bulkhead_state.hpp>
+#include <turnstile/resilience/detail/classifier.hpp>
 #include <turnstile/resilience/detail/held_call.hpp>
 #include <turnstile/resilience/detail/permitted_call.hpp>
 
@@ -138,29 +139,25 @@ public:
     /// Fairness: FIFO. Thread safety: as the policy says; the call's end counts as a call of
     /// the bulkhead.
     template <operation Op, class Token = default_token_t<Executor>>
+        requires(!detail::classifier_for<Token, Op>)
     auto async_call(Op&& op, Token&& token = Token())
     {
-        return async_call(std::forward<Op>(op), detail::usual_classifier(),
-                          std::forward<Token>(token));
+        return call(std::forward<Op>(op), detail::usual_classifier(), std::forward<Token>(token));
     }
 
     /// The same, with a rule for this operation: what `classify(results...)` gives is what an
     /// adaptive limit learns from. A `classify` that throws means failure.
-    template <operation Op, class Classify, class Token>
-    auto async_call(Op&& op, Classify classify, Token&& token)
+    template <operation Op, detail::classifier_for<Op> Classify,
+              class Token = default_token_t<Executor>>
+    auto async_call(Op&& op, Classify classify, Token&& token = Token())
     {
-        using call = detail::held_call<boost::intrusive_ptr<state_type>, detail::bulkhead_ticket>;
-        using call_ask = detail::bulkhead_ask<Executor, state_type, Threading, call>;
-        using enter = detail::report_end<operation_signature_t<Op>, call, Classify>;
-        return detail::call_when_permitted(call_ask{&this->executor(), &this->state()},
-                                           std::forward<Op>(op), std::forward<Token>(token),
-                                           enter{std::move(classify)});
+        return call(std::forward<Op>(op), std::move(classify), std::forward<Token>(token));
     }
 
     /// Changes a fixed limit. When it grows those who wait go in; when it shrinks those who
     /// are inside stay, and nobody goes in until enough have left.
-    /// Errors: `errc::invalid_argument` if it is 0, or 2^62 or more, or the limit is adaptive;
-    /// then nothing changes. Thread safety: as the policy says.
+    /// Errors: `errc::invalid_argument` if it is 0, or `limit_bound` or more, or the limit is
+    /// adaptive; then nothing changes. Thread safety: as the policy says.
     void resize(std::uint64_t limit, error_code& ec) noexcept
     {
         ec =
@@ -182,6 +179,17 @@ public:
 
 private:
     using ask = detail::bulkhead_ask<Executor, state_type, Threading, permit_type>;
+
+    template <class Op, class Classify, class Token>
+    auto call(Op&& op, Classify classify, Token&& token)
+    {
+        using held = detail::held_call<boost::intrusive_ptr<state_type>, detail::bulkhead_ticket>;
+        using call_ask = detail::bulkhead_ask<Executor, state_type, Threading, held>;
+        using enter = detail::report_end<operation_signature_t<Op>, held, Classify>;
+        return detail::call_when_permitted(call_ask{&this->executor(), &this->state()},
+                                           std::forward<Op>(op), std::forward<Token>(token),
+                                           enter{std::move(classify)});
+    }
 };
 
 /// The usual bulkhead: any thread, any executor.

@@ -10,6 +10,7 @@
 #include <turnstile/resilience/breaker_policy.hpp>
 #include <turnstile/resilience/detail/breaker_call.hpp>
 #include <turnstile/resilience/detail/breaker_state.hpp>
+#include <turnstile/resilience/detail/classifier.hpp>
 #include <turnstile/resilience/detail/held_call.hpp>
 #include <turnstile/resilience/rejection.hpp>
 
@@ -120,20 +121,19 @@ public:
     /// Cancel safety: the operation's; a cancelled probe makes room for another.
     /// Thread safety: as the policy says; the call's end counts as a call of the breaker.
     template <operation Op, class Token = default_token_t<Executor>>
+        requires(!detail::classifier_for<Token, Op>)
     auto async_call(Op&& op, Token&& token = Token())
     {
-        return async_call(std::forward<Op>(op), detail::usual_classifier(),
-                          std::forward<Token>(token));
+        return call(std::forward<Op>(op), detail::usual_classifier(), std::forward<Token>(token));
     }
 
     /// The same, with a rule for this operation: `classify(results...)` gives the
     /// `call_outcome`, and a `classify` that throws means failure.
-    template <operation Op, class Classify, class Token>
-    auto async_call(Op&& op, Classify classify, Token&& token)
+    template <operation Op, detail::classifier_for<Op> Classify,
+              class Token = default_token_t<Executor>>
+    auto async_call(Op&& op, Classify classify, Token&& token = Token())
     {
-        return asio::async_initiate<Token, operation_signature_t<Op>>(
-            detail::initiate_breaker_call<Executor, state_type>(this->executor(), block()), token,
-            std::forward<Op>(op), std::move(classify));
+        return call(std::forward<Op>(op), std::move(classify), std::forward<Token>(token));
     }
 
     /// Asks to make one call. An empty permit means that it is rejected, and says when to try
@@ -183,6 +183,14 @@ private:
     friend ask;
 
     state_type& block() const noexcept { return base::state(); }
+
+    template <class Op, class Classify, class Token>
+    auto call(Op&& op, Classify classify, Token&& token)
+    {
+        return asio::async_initiate<Token, operation_signature_t<Op>>(
+            detail::initiate_breaker_call<Executor, state_type>(this->executor(), block()), token,
+            std::forward<Op>(op), std::move(classify));
+    }
 };
 
 /// The usual circuit breaker: any thread, any executor.

@@ -103,7 +103,8 @@ public:
     /// Signature: `void(error_code)`.
     /// Errors: `operation_aborted` if cancelled, or the limiter was destroyed;
     /// `errc::too_large` if n is, or by `set_limit` becomes, more than the burst;
-    /// `errc::rejected` if `max_waiters` wait for the key already, or there is no memory;
+    /// `errc::rejected` if `max_waiters` wait for the key already, or for more permits than can
+    /// be counted, or there is no memory;
     /// `errc::invalid_argument` if n is 0.
     /// Executor: the handler's associated executor, by default the limiter's own.
     /// Cancellation: terminal, partial and total.
@@ -144,6 +145,32 @@ public:
         return detail::call_when_permitted(ask{this, key, 1, nanoseconds::max()},
                                            std::forward<Op>(op), std::forward<Token>(token));
     }
+
+    /// The limiter for one key: a stage of a pipeline. It must not outlive the limiter.
+    class stage_type {
+    public:
+        using executor_type = Executor;
+
+        executor_type get_executor() const noexcept { return limiter_->get_executor(); }
+
+        /// As the limiter's, for this key.
+        template <operation Op, class Token = default_token_t<Executor>>
+        auto async_call(Op&& op, Token&& token = Token()) const
+        {
+            return limiter_->async_call(key_, std::forward<Op>(op), std::forward<Token>(token));
+        }
+
+    private:
+        friend basic_keyed_rate_limiter;
+        stage_type(basic_keyed_rate_limiter& limiter, const Key& key)
+            : limiter_(&limiter), key_(key)
+        {
+        }
+
+        basic_keyed_rate_limiter* limiter_;
+        Key key_;
+    };
+    [[nodiscard]] stage_type stage_for(const Key& key) { return stage_type(*this, key); }
 
     /// How long a request for n permits would wait if it were made now: zero if not at all, the
     /// maximum if for ever. Thread safety: as the policy says.

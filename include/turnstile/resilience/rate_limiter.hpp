@@ -99,7 +99,8 @@ public:
     /// Signature: `void(error_code)`.
     /// Errors: `operation_aborted` if cancelled, or the limiter was destroyed;
     /// `errc::too_large` if n is, or by `set_limits` becomes, more than the burst;
-    /// `errc::rejected` if `max_waiters` wait already, or there is no memory for a timer;
+    /// `errc::rejected` if `max_waiters` wait already, or for more permits than can be counted,
+    /// or there is no memory for a timer;
     /// `errc::invalid_argument` if n is 0.
     /// Executor: the handler's associated executor, by default the limiter's own.
     /// Cancellation: terminal, partial and total.
@@ -150,12 +151,15 @@ public:
     /// Takes n permits that will be there later, behind everyone who waits, and says when that
     /// is; the caller sees to it that they are not used before. Cancelling the reservation
     /// restores them; dropping it does not.
-    /// Errors: `errc::too_large`, `errc::invalid_argument` as above, and `errc::rate_limited` if
-    /// it would take longer than `within`; then the reservation is empty, and its delay the
-    /// time after which it would have been there. Thread safety: as the policy says.
-    [[nodiscard]] reservation_type reserve(std::uint64_t n, nanoseconds within, error_code& ec)
+    /// Errors: `errc::too_large`, `errc::invalid_argument` as above; `errc::rejected` if more
+    /// permits are waited for than can be counted; and `errc::rate_limited` if it would take
+    /// longer than `within`, of which a negative one is zero. Then the reservation is empty, and
+    /// its delay the time after which it would have been there. Thread safety: as the policy says.
+    template <class Rep, class Period>
+    [[nodiscard]] reservation_type
+    reserve(std::uint64_t n, std::chrono::duration<Rep, Period> within, error_code& ec)
     {
-        return reservation_type(*this, n, within, ec);
+        return reservation_type(*this, n, detail::at_least_zero(within), ec);
     }
     [[nodiscard]] reservation_type reserve(std::uint64_t n, error_code& ec)
     {
@@ -163,13 +167,18 @@ public:
     }
 
     /// The same, throwing `system_error`.
-    [[nodiscard]] reservation_type reserve(std::uint64_t n = 1,
-                                           nanoseconds within = nanoseconds::max())
+    template <class Rep, class Period>
+    [[nodiscard]] reservation_type reserve(std::uint64_t n,
+                                           std::chrono::duration<Rep, Period> within)
     {
         error_code ec;
         reservation_type result = reserve(n, within, ec);
         detail::throw_if(ec, "rate_limiter::reserve");
         return result;
+    }
+    [[nodiscard]] reservation_type reserve(std::uint64_t n = 1)
+    {
+        return reserve(n, nanoseconds::max());
     }
 
     /// How long a request for n permits would wait if it were made now: zero if not at all, the

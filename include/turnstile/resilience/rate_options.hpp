@@ -35,7 +35,9 @@ struct rate_options {
 
 /// What a rate limiter has done so far.
 struct rate_stats {
-    std::uint64_t granted = 0;   ///< Permits granted, if `count_grants` says so.
+    /// Permits granted and not given back, if `count_grants` says so; those of a reservation
+    /// from the time it is ready.
+    std::uint64_t granted = 0;
     std::uint64_t rejected = 0;  ///< Requests refused, for whatever reason.
     std::uint64_t waited = 0;    ///< Requests granted after a wait.
     std::uint64_t cancelled = 0; ///< Requests cancelled while they waited, or on their way.

@@ -16,6 +16,9 @@ namespace turnstile {
 ///
 /// Whoever has it waits until `ready_at()`, by whatever means, and goes ahead; or cancels.
 /// Dropping it gives nothing back: the permits count as used.
+///
+/// That time is a promise. It does not become earlier when others leave the queue: then the
+/// permits are kept until it has come, and nobody behind gets ahead.
 template <class Limiter>
 class rate_reservation {
 public:
@@ -36,7 +39,7 @@ public:
     ~rate_reservation()
     {
         if (claim_ && limiter_)
-            limiter_->state().drop_claim(*claim_);
+            limiter_->state().drop_claim(std::move(claim_));
     }
 
     void swap(rate_reservation& other) noexcept
@@ -50,7 +53,7 @@ public:
     explicit operator bool() const noexcept { return claim_ != nullptr; }
     /// How many permits it stands for.
     [[nodiscard]] std::uint64_t count() const noexcept { return claim_ ? claim_->need : 0; }
-    /// When they may be used.
+    /// When they may be used; always the same.
     [[nodiscard]] time_point ready_at() const noexcept
     {
         using duration = typename time_point::duration;
@@ -73,8 +76,7 @@ public:
     {
         if (!claim_)
             return;
-        std::exchange(limiter_, nullptr)->state().cancel_claim(*claim_);
-        claim_.reset();
+        std::exchange(limiter_, nullptr)->state().cancel_claim(std::move(claim_));
     }
 
 private:

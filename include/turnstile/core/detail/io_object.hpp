@@ -8,6 +8,7 @@
 #include <boost/asio/execution_context.hpp>
 
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <utility>
 
@@ -60,13 +61,18 @@ public:
     /// Calls `listener` at every event, in order and one at a time, on the thread that caused it
     /// or is just telling another; never under a lock, so it may call the object. It may
     /// destroy it, too, but not if it is an `async_` function that has caused the event. What it
-    /// throws is dropped. Thread safety: as the policy says.
+    /// throws is dropped. If listeners are slower than events come, some are not told of: while
+    /// one thread is telling it tells of no more than 256 that others add. Thread safety: as the
+    /// policy says.
     listener_id add_listener(std::function<void(const event_type&)> listener)
     {
         return this->state().listeners().add(std::move(listener));
     }
     /// Removes a listener, also from inside one; false if there is none of that name.
     bool remove_listener(listener_id id) noexcept { return this->state().listeners().remove(id); }
+    /// How many events nobody was told of, though somebody listened: listeners were too slow,
+    /// or there was no memory. Thread safety: as the policy says.
+    std::uint64_t dropped_events() const noexcept { return this->state().listeners().dropped(); }
 
 protected:
     using base::base;

@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,9 @@ namespace detail {
 // dispatched after it. One thread dispatches at a time: what others publish meanwhile, or a
 // listener itself, it tells next. So listeners never run under a lock, nor one inside another.
 //
+// Nobody is kept telling for others for ever, nor do events pile up: beyond `most_added` while
+// one thread dispatches, and `most_kept` before that, the newest are dropped, and counted.
+//
 // Listeners come and go at any time, also from inside one. A new one is told what is
 // published from then on; a removed one nothing more, but may just be running elsewhere.
 template <class Event, class Threading>
@@ -31,6 +36,10 @@ class listener_list {
 public:
     using event_type = Event;
     using function = std::function<void(const Event&)>;
+    static_assert(std::is_nothrow_move_constructible_v<Event>, "events are moved under a lock");
+
+    static constexpr std::size_t most_added = 256;
+    static constexpr std::size_t most_kept = 65'536;
 
     listener_id add(function f)
     {
@@ -38,7 +47,7 @@ public:
         one.emplace(0, std::make_shared<function>(std::move(f)));
         auto node = one.extract(one.begin());
         const std::scoped_lock lock(mutex_);
-        queue_.reserve(8); // events may come when memory is short
+        queue_.reserve(usual_room); // events may come when memory is short
         node.key() = ++newest_;
         functions_.insert(std::move(node));
         somebody_.store(true, std::memory_order_relaxed);
@@ -66,23 +75,37 @@ public:
         closed_.store(true, std::memory_order_release);
         removed.swap(functions_);
         somebody_.store(false, std::memory_order_relaxed);
-        queue_.clear();
-        next_ = 0;
+        forget_all();
     }
 
     bool is_closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
     // Keeps the event for those who listen now; called under the owner's lock. Where there
-    // is no memory for it the event is not told.
+    // is no room for it, or no memory, the event is not told.
     void publish(const Event& event) noexcept
     {
         if (!somebody())
             return;
         const std::scoped_lock lock(mutex_);
         try {
-            queue_.push_back({event, newest_});
-        } catch (const std::bad_alloc&) {
+            if (queue_.size() < room_)
+                queue_.push_back({event, newest_});
+            else
+                ++dropped_;
+        } catch (...) {
+            ++dropped_;
         }
+        has_news_.store(!queue_.empty(), std::memory_order_relaxed);
+    }
+
+    // Whether there is something to dispatch, or somebody who does; under the owner's lock.
+    bool has_news() const noexcept { return has_news_.load(std::memory_order_relaxed); }
+
+    // How many events nobody was told of, though somebody listened.
+    std::uint64_t dropped() noexcept
+    {
+        const std::scoped_lock lock(mutex_);
+        return dropped_;
     }
 
     // Tells what was published; not to be called under a lock. The list must stay, whatever
@@ -92,8 +115,9 @@ public:
         std::unique_lock lock(mutex_);
         if (std::exchange(dispatching_, true))
             return;
+        room_ = queue_.size() + most_added;
         while (next_ != queue_.size()) {
-            const published current = queue_[next_++];
+            const published current = std::move(queue_[next_++]);
             std::uint64_t last = 0;
             for (;;) {
                 const auto it = functions_.upper_bound(last);
@@ -110,24 +134,45 @@ public:
                 lock.lock();
             }
         }
-        queue_.clear();
-        next_ = 0;
+        forget_all();
+        room_ = most_kept;
         dispatching_ = false;
     }
 
 private:
+    static constexpr std::size_t usual_room = 8;
+
     struct published {
         Event event;
         std::uint64_t newest; // of the listeners then
     };
 
+    // And gives back the memory of an unusual number of events.
+    void forget_all() noexcept
+    {
+        queue_.clear();
+        next_ = 0;
+        has_news_.store(false, std::memory_order_relaxed);
+        if (queue_.capacity() <= most_added)
+            return;
+        try {
+            std::vector<published> usual;
+            usual.reserve(usual_room);
+            queue_.swap(usual);
+        } catch (const std::bad_alloc&) { // then it stays
+        }
+    }
+
     typename Threading::mutex_type mutex_;
     typename Threading::template cell<bool> somebody_{false};
     typename Threading::template cell<bool> closed_{false};
+    typename Threading::template cell<bool> has_news_{false};
     std::map<std::uint64_t, std::shared_ptr<function>> functions_;
     std::uint64_t newest_ = 0;
     std::vector<published> queue_; // told up to next_
     std::size_t next_ = 0;
+    std::size_t room_ = most_kept;
+    std::uint64_t dropped_ = 0;
     bool dispatching_ = false;
 };
 

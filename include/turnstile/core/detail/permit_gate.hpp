@@ -59,15 +59,8 @@ public:
     // the word is written, so that whoever acquires next sees what the caller did before.
     bool release(std::uint64_t n) noexcept
     {
-        std::uint64_t word = word_.load(std::memory_order_relaxed);
-        for (;;) {
-            if (word & (contended | resized))
-                return release_contended(n);
-            const bool fits = n <= maximum_.load(std::memory_order_relaxed) - word / one;
-            if (word_.compare_exchange_weak(word, fits ? word + n * one : word,
-                                            std::memory_order_acq_rel, std::memory_order_relaxed))
-                return fits;
-        }
+        bool fits = false;
+        return release_quickly(n, fits) ? fits : release_contended(n);
     }
 
     // Changes the maximum, and what is available by as much; permits that are out beyond the
@@ -78,7 +71,21 @@ public:
     void close() noexcept;
 
 protected:
-    // For those who add to it (bulkhead); all under the lock.
+    // For those who add to it (bulkhead). The fast path of release(): false, and nothing is
+    // done, if it takes the lock.
+    bool release_quickly(std::uint64_t n, bool& fits) noexcept
+    {
+        std::uint64_t word = word_.load(std::memory_order_relaxed);
+        do {
+            if (word & (contended | resized))
+                return false;
+            fits = n <= maximum_.load(std::memory_order_relaxed) - word / one;
+        } while (!word_.compare_exchange_weak(word, fits ? word + n * one : word,
+                                              std::memory_order_acq_rel,
+                                              std::memory_order_relaxed));
+        return true;
+    }
+    // All else under the lock.
     bool admit(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override { serve(ready); }
     void take_back(waiter& w, ready_list& ready) noexcept override;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <turnstile/core/detail/alarm.hpp>
-#include <turnstile/core/detail/listener_list.hpp>
+#include <turnstile/core/detail/telling_state.hpp>
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/resilience/breaker_policy.hpp>
 
@@ -45,12 +45,11 @@ struct circuit_waiter : waiter {
 // One word holds the generation and two flags, so that calls through a closed circuit need no
 // lock: `passes` says that calls are let through, and `clean` that a success leaves no trace.
 template <class Threading, clock_policy Clock>
-class TURNSTILE_EXPORT breaker_state final : public timed_state<Threading, Clock> {
-    using base = timed_state<Threading, Clock>;
+class TURNSTILE_EXPORT breaker_state final
+    : public telling_state<Threading, circuit_change, timed_state<Threading, Clock>> {
+    using base = telling_state<Threading, circuit_change, timed_state<Threading, Clock>>;
 
 public:
-    using listeners_type = listener_list<circuit_change, Threading>;
-
     template <class Executor>
     breaker_state(const Executor& executor, const breaker_options& options)
         : base(executor), policy_(options), generator_(options.break_duration),
@@ -92,7 +91,6 @@ public:
 
     // What the options say of failed calls.
     const std::function<call_outcome(const failure&)>& rule() const noexcept { return classify_; }
-    listeners_type& listeners() noexcept { return listeners_; }
 
 private:
     static constexpr std::uint64_t passes = 1;
@@ -115,7 +113,8 @@ private:
     void take_back(waiter&, ready_list&) noexcept override {}
     void take_all(waiter_list& out) noexcept override;
     void wake(ready_list& ready) noexcept override;
-    void woken() noexcept override { tell(); }
+    bool has_news() const noexcept override { return ask_for_ != 0 || base::has_news(); }
+    void tell() noexcept override;
 
     // Runs f(now, ready) under the lock on a policy that has caught up with time, and after
     // it tells what has changed.
@@ -125,7 +124,6 @@ private:
     void changed(ready_list& ready) noexcept;
     void settle() noexcept;
     void set_alarm() noexcept;
-    void tell() noexcept;
     void ask_generator() noexcept;
     std::uint64_t word() const noexcept;
     waiter_list& waiting_for(circuit_state state) noexcept
@@ -138,13 +136,11 @@ private:
     typename Threading::template cell<std::uint64_t> quick_successes_{0};
     breaker_stats totals_;
     std::array<waiter_list, 3> waiting_for_;
-    bool changed_ = false;
     std::uint64_t ask_for_ = 0; // the generation whose duration the generator is to say
 
     const std::function<nanoseconds(const break_info&)> generator_;
     const std::function<call_outcome(const failure&)> classify_;
     const bool times_calls_;
-    listeners_type listeners_;
 };
 
 // ------------------------------------------------------------------------- calls ----
@@ -153,16 +149,12 @@ template <class Threading, clock_policy Clock>
 template <class F>
 void breaker_state<Threading, Clock>::at_present(F f) noexcept
 {
-    bool told = true;
-    this->update([&](ready_list& ready) {
+    this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = base::now();
         catch_up(now, ready);
         f(now, ready);
         settle();
-        told = !std::exchange(changed_, false);
     });
-    if (!told)
-        tell();
 }
 
 template <class Threading, clock_policy Clock>
@@ -186,8 +178,7 @@ template <class Threading, clock_policy Clock>
 void breaker_state<Threading, Clock>::report_slowly(const breaker_ticket& ticket,
                                                     call_outcome outcome) noexcept
 {
-    bool told = true;
-    this->update([&](ready_list& ready) {
+    this->update_and_tell([&](ready_list& ready) {
         nanoseconds now{};
         if (policy_.needs_time_for(outcome)) {
             now = base::now();
@@ -200,10 +191,7 @@ void breaker_state<Threading, Clock>::report_slowly(const breaker_ticket& ticket
         if (policy_.report(ticket, outcome, now))
             changed(ready);
         settle();
-        told = !std::exchange(changed_, false);
     });
-    if (!told)
-        tell();
 }
 
 template <class Threading, clock_policy Clock>
@@ -254,11 +242,10 @@ template <class Threading, clock_policy Clock>
 void breaker_state<Threading, Clock>::changed(ready_list& ready) noexcept
 {
     const circuit_state state = policy_.state();
-    changed_ = true;
     totals_.opened += state == circuit_state::open ? 1 : 0;
     if (policy_.wants_break_duration())
         ask_for_ = policy_.generation();
-    listeners_.publish({policy_.changed_from(), state});
+    this->listeners_.publish({policy_.changed_from(), state});
     while (!waiting_for(state).empty()) {
         waiter& w = take_front(waiting_for(state));
         w.grant();
@@ -329,10 +316,9 @@ void breaker_state<Threading, Clock>::wake(ready_list& ready) noexcept
 template <class Threading, clock_policy Clock>
 void breaker_state<Threading, Clock>::tell() noexcept
 {
-    const boost::intrusive_ptr<breaker_state> keep_alive(this); // a listener may end the object
-    if (generator_ && !listeners_.is_closed())
+    if (generator_ && !this->listeners_.is_closed())
         ask_generator();
-    listeners_.dispatch();
+    base::tell();
 }
 
 template <class Threading, clock_policy Clock>

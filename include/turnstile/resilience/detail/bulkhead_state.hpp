@@ -1,8 +1,8 @@
 #pragma once
 
 #include <turnstile/core/detail/alarm.hpp>
-#include <turnstile/core/detail/listener_list.hpp>
 #include <turnstile/core/detail/permit_gate.hpp>
+#include <turnstile/core/detail/telling_state.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/adaptive_limit.hpp>
 #include <turnstile/resilience/call_outcome.hpp>
@@ -16,7 +16,7 @@
 namespace turnstile {
 
 /// How a bulkhead is made. Checked then: `errc::invalid_argument` for a limit of zero or of
-/// 2^62 and more, a negative wait, or adaptive options out of their range.
+/// `limit_bound` and more, a negative wait, or adaptive options out of their range.
 struct bulkhead_options {
     /// How many may be inside at a time; where an adaptive limit starts from.
     std::uint64_t limit = 10;
@@ -64,13 +64,12 @@ struct bulkhead_waiter : permit_waiter {
 // long, so the first in line has the earliest deadline, and the alarm is set for that one.
 template <class Threading, clock_policy Clock>
 class TURNSTILE_EXPORT bulkhead_state final
-    : public timed_state<Threading, Clock, permit_gate<Threading>> {
+    : public telling_state<Threading, limit_change,
+                           timed_state<Threading, Clock, permit_gate<Threading>>> {
     using gate = permit_gate<Threading>;
-    using base = timed_state<Threading, Clock, gate>;
+    using base = telling_state<Threading, limit_change, timed_state<Threading, Clock, gate>>;
 
 public:
-    using listeners_type = listener_list<limit_change, Threading>;
-
     template <class Executor>
     bulkhead_state(const Executor& executor, const bulkhead_options& options)
         : bulkhead_state(executor, options, any_limit(options.adaptive, checked(options).limit))
@@ -87,12 +86,13 @@ public:
         return max_wait_ == nanoseconds::max() ? max_wait_ : saturating_add(base::now(), max_wait_);
     }
 
-    // Gives a permit back that was not used.
+    // Gives a permit back that was not used. Whoever gets it may destroy the object at once: it
+    // is the last thing that happens, under the lock or without.
     void give_back() noexcept
     {
-        gate::release(1);
-        if (alarm_is_set_.load(std::memory_order_relaxed)) [[unlikely]]
-            this->update([&](ready_list&) { tidy_up(); });
+        bool fits = false;
+        if (!gate::release_quickly(1, fits)) [[unlikely]]
+            this->update([&](ready_list& ready) { put_back(ready); });
     }
     // The end of a call: gives its permit back, and learns from it.
     void report(const bulkhead_ticket& ticket, call_outcome outcome) noexcept
@@ -108,7 +108,6 @@ public:
     bulkhead_stats stats() noexcept;
     // What the options say of failed calls.
     const std::function<call_outcome(const failure&)>& rule() const noexcept { return classify_; }
-    listeners_type& listeners() noexcept { return listeners_; }
 
 private:
     template <class Executor>
@@ -118,9 +117,14 @@ private:
     {
     }
 
+    static_assert(limit_bound <= gate::unlimited);
+    static bool is_possible(std::uint64_t limit) noexcept
+    {
+        return limit != 0 && limit < limit_bound;
+    }
     static const bulkhead_options& checked(const bulkhead_options& o)
     {
-        if (o.limit == 0 || o.limit >= gate::unlimited || o.max_wait < nanoseconds::zero())
+        if (!is_possible(o.limit) || o.max_wait < nanoseconds::zero())
             throw_if(errc::invalid_argument, "bulkhead");
         return o;
     }
@@ -131,8 +135,12 @@ private:
     void wake(ready_list& ready) noexcept override;
 
     void learn(nanoseconds started, call_outcome outcome) noexcept;
-    bool set_limit(std::uint64_t limit, ready_list& ready) noexcept;
-    void tell() noexcept;
+    void set_limit(std::uint64_t limit, ready_list& ready) noexcept;
+    void put_back(ready_list& ready) noexcept
+    {
+        gate::put(1, ready);
+        tidy_up();
+    }
     void tidy_up() noexcept;
     bulkhead_waiter& head() noexcept { return static_cast<bulkhead_waiter&>(this->queue_.front()); }
 
@@ -141,9 +149,8 @@ private:
     any_limit policy_; // guarded by the lock, as what follows
     bulkhead_stats totals_;
     nanoseconds latest_deadline_ = nanoseconds::min();
-    typename Threading::template cell<bool> alarm_is_set_{false};
+    bool alarm_is_set_ = false;
     const std::function<call_outcome(const failure&)> classify_;
-    listeners_type listeners_;
 };
 
 template <class Threading, clock_policy Clock>
@@ -167,7 +174,7 @@ bool bulkhead_state<Threading, Clock>::admit(waiter& w) noexcept
         // Also if the clock went back, or another thread has overtaken this one.
         latest_deadline_ = call.deadline = std::max(call.deadline, latest_deadline_);
         this->wake_at(head().deadline);
-        alarm_is_set_.store(true, std::memory_order_relaxed);
+        alarm_is_set_ = true;
     }
     return false;
 }
@@ -200,68 +207,53 @@ void bulkhead_state<Threading, Clock>::wake(ready_list& ready) noexcept
     if (!this->queue_.empty())
         this->wake_at(head().deadline);
     else
-        alarm_is_set_.store(false, std::memory_order_relaxed);
+        alarm_is_set_ = false;
 }
 
 // The timer is not left running when the last one has gone.
 template <class Threading, clock_policy Clock>
 void bulkhead_state<Threading, Clock>::tidy_up() noexcept
 {
-    if (this->has_waiters() || !alarm_is_set_.load(std::memory_order_relaxed))
+    if (this->has_waiters() || !alarm_is_set_)
         return;
-    alarm_is_set_.store(false, std::memory_order_relaxed);
+    alarm_is_set_ = false;
     this->sleep();
 }
 
 template <class Threading, clock_policy Clock>
 void bulkhead_state<Threading, Clock>::learn(nanoseconds started, call_outcome outcome) noexcept
 {
-    bool changed = false;
-    this->update([&](ready_list& ready) {
+    this->update_and_tell([&](ready_list& ready) {
         if (outcome != call_outcome::ignored) {
             const bool dropped = outcome == call_outcome::failure;
             totals_.dropped += dropped ? 1 : 0;
             const limit_sample sample{started, base::now(), gate::in_use(), dropped};
-            changed = set_limit(policy_.update(sample), ready);
+            set_limit(policy_.update(sample), ready);
         }
-        gate::put(1, ready);
-        tidy_up();
+        put_back(ready);
     });
-    if (changed)
-        tell();
 }
 
 template <class Threading, clock_policy Clock>
-bool bulkhead_state<Threading, Clock>::set_limit(std::uint64_t limit, ready_list& ready) noexcept
+void bulkhead_state<Threading, Clock>::set_limit(std::uint64_t limit, ready_list& ready) noexcept
 {
     const std::uint64_t before = gate::maximum();
     if (limit == before)
-        return false;
+        return;
     gate::set_maximum(limit, ready);
-    listeners_.publish({before, limit});
-    return true;
+    this->listeners_.publish({before, limit});
 }
 
 template <class Threading, clock_policy Clock>
 bool bulkhead_state<Threading, Clock>::resize_to(std::uint64_t limit) noexcept
 {
-    if (is_adaptive() || limit == 0 || limit >= gate::unlimited)
+    if (is_adaptive() || !is_possible(limit))
         return false;
-    bool changed = false;
-    this->update([&](ready_list& ready) {
-        changed = set_limit(limit, ready);
+    this->update_and_tell([&](ready_list& ready) {
+        set_limit(limit, ready);
         tidy_up();
     });
-    if (changed)
-        tell();
     return true;
-}
-
-template <class Threading, clock_policy Clock>
-void bulkhead_state<Threading, Clock>::tell() noexcept
-{
-    const boost::intrusive_ptr<bulkhead_state> keep_alive(this); // a listener may end the object
-    listeners_.dispatch();
 }
 
 template <class Threading, clock_policy Clock>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <turnstile/core/detail/listener_list.hpp>
 #include <turnstile/core/detail/start_wait.hpp>
+#include <turnstile/core/detail/telling_state.hpp>
 #include <turnstile/resilience/detail/keyed_gate.hpp>
 
 #include <array>
@@ -16,11 +16,20 @@
 
 namespace turnstile::detail {
 
+// What the listener of a keyed rate limiter is told.
+template <class Key>
+struct keyed_event {
+    std::shared_ptr<const Key> key;
+    rate_event what;
+};
+
 // The keys themselves. A key whose bucket is full, and that nobody waits for, is no different
 // from one never seen: with each new key a few old ones are looked at, and such are dropped.
 template <class Key, class Hash, class Equal, class Threading, class Clock>
-class key_shard final : public keyed_gate<Threading, Clock> {
-    using base = keyed_gate<Threading, Clock>;
+class key_shard final
+    : public telling_state<Threading, keyed_event<Key>, keyed_gate<Threading, Clock>> {
+    using event = keyed_event<Key>;
+    using base = telling_state<Threading, event, keyed_gate<Threading, Clock>>;
     using map = std::unordered_map<Key, key_slot, Hash, Equal>;
     using node = typename map::node_type;
 
@@ -34,7 +43,7 @@ public:
         : base(executor, limit, max_waiters, origin), map_(0, hash, equal)
     {
         if (listener)
-            listeners_.add([listener](const event& e) { listener(*e.key, e.what); });
+            this->listeners_.add([listener](const event& e) { listener(*e.key, e.what); });
     }
 
     bool try_acquire(const Key& key, std::uint64_t n, nanoseconds* retry_after)
@@ -54,21 +63,11 @@ public:
         try {
             return look(key, n, within, stamp, retry_after);
         } catch (...) {
-            this->update([&](ready_list&) {
+            this->update_and_tell([&](ready_list&) {
                 this->note_rejection(&key, errc::rejected, n, nanoseconds::max());
             });
-            tell();
             return verdict::refused(errc::rejected);
         }
-    }
-
-    void start(waiter& w) noexcept
-    {
-        if (!listeners_.somebody())
-            return base::start(w);
-        const wait_state_ptr<Threading> keep_alive(this); // the handler may destroy the object
-        base::start(w);
-        tell();
     }
 
     nanoseconds time_until(const Key& key, std::uint64_t n) noexcept
@@ -78,7 +77,7 @@ public:
                 return nanoseconds::max();
             this->serve(ready);
             const auto it = map_.find(key);
-            return it == map_.end() ? nanoseconds::zero() : this->delay(it->second, n, this->now());
+            return this->delay(it == map_.end() ? fresh_ : it->second, n, this->now());
         });
     }
 
@@ -111,24 +110,19 @@ public:
 
     void change(const bandwidth& limit) noexcept
     {
-        this->update([&](ready_list& ready) {
+        this->update_and_tell([&](ready_list& ready) {
             const nanoseconds now = this->now();
             const gcra old = this->change_rule(limit, now, ready);
+            this->convert(fresh_, old, now);
             for (auto& entry : map_)
                 this->convert(entry.second, old, now);
         });
-        tell();
     }
 
     // Nobody is told anything more.
-    void end_listening() noexcept { listeners_.close(); }
+    void end_listening() noexcept { this->listeners_.close(); }
 
 private:
-    struct event {
-        std::shared_ptr<const Key> key;
-        rate_event what;
-    };
-
     // Keys that are taken out of the table, to be destroyed without the lock.
     struct dropped_keys {
         std::array<node, 32> nodes;
@@ -143,7 +137,7 @@ private:
         std::optional<verdict> result;
         std::exception_ptr failed;
         while (!result && !failed) {
-            this->update([&](ready_list& ready) {
+            this->update_and_tell([&](ready_list& ready) {
                 auto it = map_.find(key);
                 const bool is_new = it == map_.end();
                 if (is_new && !this->check(n).must_wait()) {
@@ -152,7 +146,7 @@ private:
                     result = base::look(it->second, n, within, stamp, delay, ready);
                 } else if (copy) {
                     try {
-                        it = map_.try_emplace(std::move(*copy)).first;
+                        it = map_.try_emplace(std::move(*copy), fresh_).first;
                         result = base::look(it->second, n, within, stamp, delay, ready);
                         forget_some(dropped);
                     } catch (...) {
@@ -167,7 +161,6 @@ private:
         }
         if (failed)
             std::rethrow_exception(failed);
-        tell();
         return *result;
     }
 
@@ -193,15 +186,11 @@ private:
                 continue;
             if (out.size == out.nodes.size())
                 return false;
+            if (entry.second.full() > fresh_.full())
+                fresh_ = entry.second;
             out.nodes[out.size++] = map_.extract(map_.find(entry.first));
         }
         return true;
-    }
-
-    void tell() noexcept
-    {
-        if (listeners_.somebody())
-            listeners_.dispatch();
     }
 
     key_slot* find(const void* key) noexcept override
@@ -212,23 +201,25 @@ private:
     key_slot* find_or_add(const void* key) noexcept override
     {
         try {
-            return &map_.try_emplace(*static_cast<const Key*>(key)).first->second;
+            return &map_.try_emplace(*static_cast<const Key*>(key), fresh_).first->second;
         } catch (...) {
             return nullptr;
         }
     }
     void publish(const void* key, const rate_event& what) noexcept override
     {
-        if (!listeners_.somebody())
+        if (!this->listeners_.somebody())
             return;
         try {
-            listeners_.publish({std::make_shared<Key>(*static_cast<const Key*>(key)), what});
+            this->listeners_.publish({std::make_shared<Key>(*static_cast<const Key*>(key)), what});
         } catch (...) { // then nobody is told
         }
     }
 
-    listener_list<event, Threading> listeners_;
     map map_;
+    // What a new key starts from: it may be one that was forgotten. Such a bucket was full, the
+    // last of them then; so if the clock has gone back since, it is not full yet.
+    key_slot fresh_;
     std::size_t cursor_ = 0;
 };
 

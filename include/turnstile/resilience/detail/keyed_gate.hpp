@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace turnstile::detail {
@@ -83,7 +84,13 @@ private:
         return saturating_add(origin_, rule_.time_of(rule_.opens(full, n)));
     }
     rate_stamp take(gcra::ticks& full, nanoseconds now, std::uint64_t n) noexcept;
+    void return_grant(const void* key, std::uint64_t n, const rate_stamp& stamp) noexcept;
     void return_to(key_slot& slot, std::uint64_t n, const rate_stamp& stamp) noexcept;
+    // Whether what all need who wait for the key can still be counted.
+    static bool fits(const keyed_waiter& head, const keyed_waiter& w) noexcept
+    {
+        return w.need <= std::numeric_limits<std::uint64_t>::max() - head.need - head.behind;
+    }
     static void line_up(keyed_waiter& head, keyed_waiter& w) noexcept
     {
         head.line.push_back(w);
@@ -186,7 +193,8 @@ bool keyed_gate<Threading, Clock>::admit(waiter& plain) noexcept
     keyed_waiter* head = slot ? slot->head() : nullptr;
     if (w.undecided() && saturating_add(now, wait) > w.deadline)
         w.fail(errc::rate_limited);
-    if (w.undecided() && (head ? 1 + head->length : 0) >= max_waiters_)
+    if (w.undecided() &&
+        ((head ? 1 + head->length : 0) >= max_waiters_ || (head && !fits(*head, w))))
         w.fail(errc::rejected);
     if (w.undecided()) {
         ++operations_;
@@ -290,12 +298,20 @@ void keyed_gate<Threading, Clock>::return_to(key_slot& slot, std::uint64_t n,
 }
 
 template <class Threading, class Clock>
+void keyed_gate<Threading, Clock>::return_grant(const void* key, std::uint64_t n,
+                                                const rate_stamp& stamp) noexcept
+{
+    granted_ -= n;
+    if (key_slot* slot = find(key)) // what is forgotten was full
+        return_to(*slot, n, stamp);
+}
+
+template <class Threading, class Clock>
 void keyed_gate<Threading, Clock>::take_back(waiter& plain, ready_list& ready) noexcept
 {
-    keyed_waiter& w = as_keyed(plain);
+    const keyed_waiter& w = as_keyed(plain);
     ++cancelled_;
-    if (key_slot* slot = find(w.key)) // what is forgotten was full
-        return_to(*slot, w.need, w.stamp);
+    return_grant(w.key, w.need, w.stamp);
     serve(ready);
 }
 
@@ -304,8 +320,7 @@ void keyed_gate<Threading, Clock>::give_back(const void* key, std::uint64_t n,
                                              const rate_stamp& stamp) noexcept
 {
     this->update([&](ready_list& ready) {
-        if (key_slot* slot = find(key))
-            return_to(*slot, n, stamp);
+        return_grant(key, n, stamp);
         serve(ready);
     });
 }

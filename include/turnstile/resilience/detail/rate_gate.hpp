@@ -1,45 +1,31 @@
 #pragma once
 
 #include <turnstile/core/detail/alarm.hpp>
-#include <turnstile/core/detail/listener_list.hpp>
+#include <turnstile/core/detail/telling_state.hpp>
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/resilience/detail/rate_levels.hpp>
+#include <turnstile/resilience/detail/rate_waiter.hpp>
 #include <turnstile/resilience/rate_options.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
+#include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
 namespace turnstile::detail {
 
-struct rate_waiter : waiter {
-    using waiter::waiter;
-    std::uint64_t need = 1;
-    std::uint64_t owed = 0; // what reservations right behind it have taken for good
-    nanoseconds deadline = nanoseconds::max();
-    rate_stamp stamp;
-    bool is_claim = false;
-};
-
-// A reservation's place in the queue. It is granted nothing: when its turn comes it is charged.
-struct rate_claim : rate_waiter {
-    rate_claim() noexcept : rate_waiter([](waiter&, how) {}) { is_claim = true; }
-    bool charged = false;
-};
-
 // Buckets, and a FIFO of those who wait for them, operations and claims. Nobody in the queue
 // has been charged yet, so who leaves it gives back exactly what it would have used, and those
 // behind move up.
 template <class Threading, class Clock>
-class TURNSTILE_EXPORT rate_gate final : public timed_state<Threading, Clock> {
-    using base = timed_state<Threading, Clock>;
+class TURNSTILE_EXPORT rate_gate final
+    : public telling_state<Threading, rate_event, timed_state<Threading, Clock>> {
+    using base = telling_state<Threading, rate_event, timed_state<Threading, Clock>>;
     using levels_type = rate_levels<Threading>;
 
 public:
-    using listeners_type = listener_list<rate_event, Threading>;
-
     template <class Executor>
     rate_gate(const Executor& executor, std::vector<bandwidth> limits, const rate_options& options)
         : base(executor), levels_(std::move(limits), this->now()), options_(options)
@@ -55,7 +41,8 @@ public:
                 *retry_after = nanoseconds::zero();
             return true;
         }
-        if (quick == levels_type::outcome::refused && !retry_after && !listeners_.somebody()) {
+        if (quick == levels_type::outcome::refused && !retry_after &&
+            !this->listeners_.somebody()) {
             count(rejected_, 1);
             return false;
         }
@@ -71,21 +58,19 @@ public:
     verdict try_now(std::uint64_t n, nanoseconds within, rate_stamp& stamp,
                     nanoseconds& retry_after) noexcept;
     void give_back(std::uint64_t n, const rate_stamp& stamp) noexcept;
-    void start(waiter& w) noexcept;
 
     // Takes a place for n permits, and says when they are to be had.
     error_code reserve(rate_claim& claim, std::uint64_t n, nanoseconds within,
                        nanoseconds& when) noexcept;
     // The claim will not be used; or it will, but nobody needs to know it any more.
-    void cancel_claim(rate_claim& claim) noexcept;
-    void drop_claim(rate_claim& claim) noexcept;
+    void cancel_claim(std::unique_ptr<rate_claim> claim) noexcept;
+    void drop_claim(std::unique_ptr<rate_claim> claim) noexcept;
 
     nanoseconds time_until(std::uint64_t n) noexcept;
     std::uint64_t available() noexcept;
     std::vector<bandwidth> limits();
     void change(std::vector<bandwidth> limits);
     rate_stats stats() noexcept;
-    listeners_type& listeners() noexcept { return listeners_; }
 
 private:
     template <class T>
@@ -102,25 +87,15 @@ private:
         if (options_.count_grants)
             count(granted_, n);
     }
+    void take_back_grant(std::uint64_t n, const rate_stamp& stamp) noexcept
+    {
+        levels_.hold();
+        levels_.give_back(this->now(), n, stamp);
+        claims_lag_ = claims_ != 0; // as when somebody leaves the queue
+        if (options_.count_grants)
+            count(granted_, -n);
+    }
     static rate_waiter& as_rate(waiter& w) noexcept { return static_cast<rate_waiter&>(w); }
-
-    // Runs f(ready) under the lock, and then tells what has happened.
-    template <class F>
-    auto update_and_tell(F f) noexcept
-    {
-        struct telling {
-            rate_gate& gate;
-            ~telling() { gate.tell(); }
-        } const after{*this};
-        return this->update(f);
-    }
-    void tell() noexcept
-    {
-        if (!listeners_.somebody())
-            return;
-        const wait_state_ptr<Threading> keep_alive(this); // a listener may end the object
-        listeners_.dispatch();
-    }
 
     // The longer look, under the lock.
     verdict look(std::uint64_t n, nanoseconds within, nanoseconds& retry_after,
@@ -133,23 +108,37 @@ private:
     void take_back(waiter& w, ready_list& ready) noexcept override;
     void take_all(waiter_list& out) noexcept override;
     void wake(ready_list& ready) noexcept override { serve(ready); }
-    void woken() noexcept override { tell(); }
 
-    nanoseconds next_due() noexcept
+    // When the first in the queue may go.
+    nanoseconds due(nanoseconds time) noexcept
     {
-        return levels_.opens(looked_, as_rate(this->queue_.front()).need);
+        const rate_waiter& first = as_rate(this->queue_.front());
+        const nanoseconds opens = levels_.opens(time, first.need);
+        return first.is_claim ? std::max(opens, static_cast<const rate_claim&>(first).ready_at)
+                              : opens;
+    }
+    nanoseconds opens_behind_all(nanoseconds time, std::uint64_t n) noexcept;
+    bool is_full(std::uint64_t n) const noexcept
+    {
+        return operations_ >= options_.max_waiters || !can_add(n);
+    }
+    bool can_add(std::uint64_t n) const noexcept
+    {
+        return n <= std::numeric_limits<std::uint64_t>::max() - ahead_;
     }
     void serve(ready_list& ready) noexcept;
     void settle_claims(nanoseconds time) noexcept;
     void charge(rate_waiter& w, nanoseconds time) noexcept;
+    void charge_claim(nanoseconds time) noexcept;
+    void enqueue(rate_waiter& w) noexcept;
     void unlink(rate_waiter& w) noexcept;
-    void pass_on(rate_waiter& w, std::uint64_t permits) noexcept;
+    void leave(rate_waiter& w) noexcept;
     void fail_hopeless(nanoseconds time, ready_list& ready) noexcept;
     void fail(rate_waiter& w, errc code, nanoseconds retry_after, ready_list& ready) noexcept;
     void note_rejection(errc code, std::uint64_t n, nanoseconds retry_after) noexcept
     {
         count(rejected_, 1);
-        listeners_.publish({rate_event::rejected, code, n, retry_after});
+        this->listeners_.publish({rate_event::rejected, code, n, retry_after});
     }
     void finish() noexcept;
 
@@ -158,13 +147,14 @@ private:
     cell<std::uint64_t> granted_{0};
     cell<std::uint64_t> rejected_{0};
     // Guarded by the lock.
-    std::uint64_t ahead_ = 0;    // what all in the queue need and owe
+    std::uint64_t ahead_ = 0;    // what all in the queue need
     std::size_t operations_ = 0; // those who are not claims
-    nanoseconds looked_{};       // when the queue was last seen to
+    std::size_t claims_ = 0;
+    bool claims_lag_ = false; // they may have been told a later time than they would be now
+    nanoseconds looked_{};    // when the queue was last seen to
     std::uint64_t waited_ = 0;
     std::uint64_t cancelled_ = 0;
     bool is_throttled_ = false;
-    listeners_type listeners_;
 };
 
 template <class Threading, class Clock>
@@ -182,14 +172,14 @@ template <class Threading, class Clock>
 verdict rate_gate<Threading, Clock>::look(std::uint64_t n, nanoseconds within,
                                           nanoseconds& retry_after, rate_stamp& stamp) noexcept
 {
-    return update_and_tell([&](ready_list& ready) {
+    return this->update_and_tell([&](ready_list& ready) {
         verdict v = levels_.check(n);
         retry_after = nanoseconds::max();
         if (v.must_wait()) {
             serve(ready);
             levels_.hold();
             const nanoseconds time = this->now();
-            const nanoseconds delay = saturating_sub(levels_.opens(time, n, ahead_), time);
+            const nanoseconds delay = saturating_sub(opens_behind_all(time, n), time);
             retry_after = std::max(delay, nanoseconds::zero());
             if (retry_after == nanoseconds::zero() && this->queue_.empty()) {
                 stamp = levels_.take(time, n);
@@ -197,7 +187,7 @@ verdict rate_gate<Threading, Clock>::look(std::uint64_t n, nanoseconds within,
                 v = verdict::granted();
             } else if (retry_after > within || within == nanoseconds::zero()) {
                 v = verdict::refused(errc::rate_limited);
-            } else if (operations_ >= options_.max_waiters) {
+            } else if (is_full(n)) {
                 v = verdict::refused(errc::rejected);
             }
             finish();
@@ -211,21 +201,29 @@ verdict rate_gate<Threading, Clock>::look(std::uint64_t n, nanoseconds within,
 template <class Threading, class Clock>
 void rate_gate<Threading, Clock>::give_back(std::uint64_t n, const rate_stamp& stamp) noexcept
 {
-    update_and_tell([&](ready_list& ready) {
-        levels_.hold();
-        levels_.give_back(this->now(), n, stamp);
+    this->update_and_tell([&](ready_list& ready) {
+        take_back_grant(n, stamp);
         serve(ready);
     });
 }
 
+// Those who wait are charged one after the other, but a claim never before its time, and with
+// it all that are behind.
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::start(waiter& w) noexcept
+nanoseconds rate_gate<Threading, Clock>::opens_behind_all(nanoseconds time,
+                                                          std::uint64_t n) noexcept
 {
-    if (!listeners_.somebody())
-        return base::start(w);
-    const wait_state_ptr<Threading> keep_alive(this); // the handler may destroy the object
-    base::start(w);
-    tell();
+    nanoseconds latest = levels_.opens(time, n, ahead_);
+    std::uint64_t from_here = 0;
+    for (auto it = this->queue_.rbegin(); claims_lag_ && it != this->queue_.rend(); ++it) {
+        const rate_waiter& w = as_rate(*it);
+        from_here += w.need;
+        if (!w.is_claim)
+            continue;
+        const nanoseconds ready_at = static_cast<const rate_claim&>(w).ready_at;
+        latest = std::max({latest, ready_at, levels_.opens(ready_at, n, from_here)});
+    }
+    return latest;
 }
 
 template <class Threading, class Clock>
@@ -235,7 +233,7 @@ bool rate_gate<Threading, Clock>::admit(waiter& plain) noexcept
     const nanoseconds time = this->now();
     levels_.hold();
     settle_claims(time);
-    const nanoseconds when = levels_.opens(time, w.need, ahead_);
+    const nanoseconds when = opens_behind_all(time, w.need);
     if (w.need > levels_.burst()) {
         w.fail(errc::too_large);
     } else if (when <= time && this->queue_.empty()) {
@@ -244,13 +242,11 @@ bool rate_gate<Threading, Clock>::admit(waiter& plain) noexcept
         w.grant();
     } else if (when > w.deadline) {
         w.fail(errc::rate_limited);
-    } else if (operations_ >= options_.max_waiters) {
+    } else if (is_full(w.need)) {
         w.fail(errc::rejected);
     } else {
-        this->queue_.push_back(w);
-        ahead_ += w.need;
-        ++operations_;
-        if (operations_ == 1 && !this->try_wake_at(next_due())) {
+        enqueue(w);
+        if (operations_ == 1 && !this->try_wake_at(due(time))) {
             unlink(w);
             w.fail(errc::rejected); // there is no memory for a timer
         }
@@ -269,7 +265,7 @@ void rate_gate<Threading, Clock>::serve(ready_list& ready) noexcept
     levels_.hold();
     for (settle_claims(time); !this->queue_.empty(); settle_claims(time)) {
         rate_waiter& w = as_rate(this->queue_.front());
-        const nanoseconds when = levels_.opens(time, w.need);
+        const nanoseconds when = due(time);
         if (when > time && when <= w.deadline)
             break;
         if (when > time) {
@@ -278,7 +274,6 @@ void rate_gate<Threading, Clock>::serve(ready_list& ready) noexcept
         }
         charge(w, time);
         ++waited_;
-        count_grant(w.need);
         w.grant();
         ready.push_back(w);
     }
@@ -291,65 +286,70 @@ template <class Threading, class Clock>
 void rate_gate<Threading, Clock>::settle_claims(nanoseconds time) noexcept
 {
     while (!this->queue_.empty() && as_rate(this->queue_.front()).is_claim) {
-        auto& claim = static_cast<rate_claim&>(this->queue_.front());
-        const nanoseconds when = levels_.opens(time, claim.need);
+        const nanoseconds when = due(time);
         if (when > time)
             break;
-        charge(claim, std::min(time, std::max(when, looked_)));
-        claim.charged = true;
+        charge_claim(std::min(time, std::max(when, looked_)));
     }
     looked_ = time;
 }
 
-// Takes the first out of the queue, with what it and those right behind it have taken.
+// Charges the first in the queue, which is a claim.
+template <class Threading, class Clock>
+void rate_gate<Threading, Clock>::charge_claim(nanoseconds time) noexcept
+{
+    auto& claim = static_cast<rate_claim&>(this->queue_.front());
+    charge(claim, time);
+    claim.charged = true;
+    if (claim.dropped)
+        delete &claim;
+}
+
+// Takes the first out of the queue, with what it needs.
 template <class Threading, class Clock>
 void rate_gate<Threading, Clock>::charge(rate_waiter& w, nanoseconds time) noexcept
 {
     w.stamp = levels_.take(time, w.need);
-    if (w.owed != 0)
-        levels_.take(time, w.owed);
-    ahead_ -= std::exchange(w.owed, 0);
+    count_grant(w.need);
     unlink(w);
+}
+
+template <class Threading, class Clock>
+void rate_gate<Threading, Clock>::enqueue(rate_waiter& w) noexcept
+{
+    this->queue_.push_back(w);
+    ahead_ += w.need;
+    ++(w.is_claim ? claims_ : operations_);
 }
 
 template <class Threading, class Clock>
 void rate_gate<Threading, Clock>::unlink(rate_waiter& w) noexcept
 {
     ahead_ -= w.need;
-    if (!w.is_claim)
-        --operations_;
+    --(w.is_claim ? claims_ : operations_);
+    claims_lag_ = claims_lag_ && claims_ != 0;
     w.waiter_hook::unlink();
 }
 
-// Somebody in the queue is behind w no more: what is owed there is owed before it.
+// Takes w out of the queue uncharged: those behind it move up, but for claims.
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::pass_on(rate_waiter& w, std::uint64_t permits) noexcept
+void rate_gate<Threading, Clock>::leave(rate_waiter& w) noexcept
 {
-    if (permits == 0)
-        return;
-    const auto place = this->queue_.iterator_to(w);
-    if (place != this->queue_.begin()) {
-        as_rate(*std::prev(place)).owed += permits;
-        return;
-    }
-    levels_.take(this->now(), permits);
-    ahead_ -= permits;
+    claims_lag_ = true;
+    unlink(w);
 }
 
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::remove(waiter& plain) noexcept
+void rate_gate<Threading, Clock>::remove(waiter& w) noexcept
 {
-    rate_waiter& w = as_rate(plain);
-    pass_on(w, std::exchange(w.owed, 0));
-    unlink(w);
+    leave(as_rate(w));
     ++cancelled_;
 }
 
 template <class Threading, class Clock>
 void rate_gate<Threading, Clock>::take_back(waiter& w, ready_list& ready) noexcept
 {
-    levels_.hold();
-    levels_.give_back(this->now(), as_rate(w).need, as_rate(w).stamp);
+    take_back_grant(as_rate(w).need, as_rate(w).stamp);
     ++cancelled_;
     serve(ready);
 }
@@ -363,11 +363,9 @@ void rate_gate<Threading, Clock>::take_all(waiter_list& out) noexcept
     while (!this->queue_.empty()) {
         rate_waiter& w = as_rate(this->queue_.front());
         if (w.is_claim) {
-            charge(w, time);
-            static_cast<rate_claim&>(w).charged = true;
+            charge_claim(time);
             continue;
         }
-        pass_on(w, std::exchange(w.owed, 0));
         unlink(w);
         operations.push_back(w);
     }
@@ -381,8 +379,7 @@ void rate_gate<Threading, Clock>::fail(rate_waiter& w, errc code, nanoseconds re
                                        ready_list& ready) noexcept
 {
     note_rejection(code, w.need, retry_after);
-    pass_on(w, std::exchange(w.owed, 0));
-    unlink(w);
+    leave(w);
     w.fail(code);
     ready.push_back(w);
 }
@@ -400,7 +397,7 @@ void rate_gate<Threading, Clock>::fail_hopeless(nanoseconds time, ready_list& re
         else if (!w.is_claim && when > w.deadline)
             fail(w, errc::rate_limited, saturating_sub(when, time), ready);
         else
-            before += w.need + w.owed;
+            before += w.need;
     }
 }
 
@@ -411,10 +408,10 @@ void rate_gate<Threading, Clock>::finish() noexcept
     if (operations_ == 0)
         this->sleep();
     else
-        this->wake_at(next_due());
+        this->wake_at(due(looked_));
     if (is_throttled_ != (operations_ != 0)) {
         is_throttled_ = !is_throttled_;
-        listeners_.publish({is_throttled_ ? rate_event::throttled : rate_event::recovered});
+        this->listeners_.publish({is_throttled_ ? rate_event::throttled : rate_event::recovered});
     }
     levels_.release(!this->queue_.empty());
 }
@@ -423,7 +420,7 @@ template <class Threading, class Clock>
 error_code rate_gate<Threading, Clock>::reserve(rate_claim& claim, std::uint64_t n,
                                                 nanoseconds within, nanoseconds& when) noexcept
 {
-    const verdict result = update_and_tell([&](ready_list& ready) {
+    const verdict result = this->update_and_tell([&](ready_list& ready) {
         if (const verdict possible = levels_.check(n); !possible.must_wait()) {
             note_rejection(possible.code(), n, nanoseconds::max());
             return possible;
@@ -431,16 +428,17 @@ error_code rate_gate<Threading, Clock>::reserve(rate_claim& claim, std::uint64_t
         serve(ready);
         levels_.hold();
         const nanoseconds time = this->now();
-        when = std::max(time, levels_.opens(time, n, ahead_));
-        if (const nanoseconds delay = saturating_sub(when, time); delay > within) {
-            note_rejection(errc::rate_limited, n, delay);
+        when = std::max(time, opens_behind_all(time, n));
+        if (const nanoseconds delay = saturating_sub(when, time); delay > within || !can_add(n)) {
+            const errc code = delay > within ? errc::rate_limited : errc::rejected;
+            note_rejection(code, n, delay);
             finish();
             when = delay;
-            return verdict::refused(errc::rate_limited);
+            return verdict::refused(code);
         }
         claim.need = n;
-        this->queue_.push_back(claim);
-        ahead_ += n;
+        claim.ready_at = when;
+        enqueue(claim);
         settle_claims(time);
         finish();
         return verdict::granted();
@@ -449,52 +447,44 @@ error_code rate_gate<Threading, Clock>::reserve(rate_claim& claim, std::uint64_t
 }
 
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::cancel_claim(rate_claim& claim) noexcept
+void rate_gate<Threading, Clock>::cancel_claim(std::unique_ptr<rate_claim> claim) noexcept
 {
-    update_and_tell([&](ready_list& ready) {
+    this->update_and_tell([&](ready_list& ready) {
         serve(ready);
         levels_.hold();
-        if (claim.waiter_hook::is_linked()) {
-            pass_on(claim, std::exchange(claim.owed, 0));
-            unlink(claim);
-        } else if (claim.charged) {
-            levels_.give_back(this->now(), claim.need, claim.stamp);
-        }
+        if (claim->waiter_hook::is_linked())
+            leave(*claim);
+        else if (claim->charged)
+            take_back_grant(claim->need, claim->stamp);
         serve(ready);
     });
 }
 
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::drop_claim(rate_claim& claim) noexcept
+void rate_gate<Threading, Clock>::drop_claim(std::unique_ptr<rate_claim> claim) noexcept
 {
-    update_and_tell([&](ready_list& ready) {
-        serve(ready);
-        if (!claim.waiter_hook::is_linked())
-            return;
-        levels_.hold();
-        pass_on(claim, claim.need + std::exchange(claim.owed, 0));
-        ahead_ += claim.need; // it is owed now
-        unlink(claim);
-        finish();
+    this->guarded([&] {
+        if (claim->waiter_hook::is_linked())
+            claim.release()->dropped = true;
     });
 }
 
 template <class Threading, class Clock>
 nanoseconds rate_gate<Threading, Clock>::time_until(std::uint64_t n) noexcept
 {
-    return update_and_tell([&](ready_list& ready) {
+    return this->update_and_tell([&](ready_list& ready) {
         if (!levels_.check(n).must_wait())
             return nanoseconds::max();
         serve(ready);
         const nanoseconds time = this->now();
-        return std::max(saturating_sub(levels_.opens(time, n, ahead_), time), nanoseconds::zero());
+        return std::max(saturating_sub(opens_behind_all(time, n), time), nanoseconds::zero());
     });
 }
 
 template <class Threading, class Clock>
 std::uint64_t rate_gate<Threading, Clock>::available() noexcept
 {
-    return update_and_tell([&](ready_list& ready) {
+    return this->update_and_tell([&](ready_list& ready) {
         serve(ready);
         return this->queue_.empty() ? levels_.available(this->now()) : 0;
     });
@@ -522,12 +512,13 @@ template <class Threading, class Clock>
 void rate_gate<Threading, Clock>::change(std::vector<bandwidth> limits)
 {
     typename levels_type::plan next(std::move(limits));
-    update_and_tell([&](ready_list& ready) {
+    this->update_and_tell([&](ready_list& ready) {
         serve(ready); // by the old limits, up to now
         const nanoseconds time = this->now();
         levels_.hold();
         levels_.change(next, time);
-        listeners_.publish({rate_event::limits_changed});
+        claims_lag_ = claims_ != 0;
+        this->listeners_.publish({rate_event::limits_changed});
         fail_hopeless(time, ready);
         serve(ready);
     });
