@@ -507,6 +507,33 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_rejected_coroutine_knows_when_to_try_again, P, k
     }
 }
 
+// By the short cut, and where somebody could cancel it.
+BOOST_AUTO_TEST_CASE_TEMPLATE(so_does_one_that_waits_in_vain, P, kit::policies)
+{
+    for (const bool cancellable : {false, true}) {
+        kit::drained_context io;
+        limiter_of<P> l(io, per_second(10, 1), {.max_waiters = 0});
+        BOOST_TEST(l.try_acquire());
+        nanoseconds retry_after{};
+        const auto acquire = [&]() -> asio::awaitable<void> {
+            try {
+                co_await l.async_acquire();
+            } catch (const turnstile::rejection& r) {
+                BOOST_TEST((r.code() == errc::rejected));
+                retry_after = r.retry_after();
+            }
+        };
+        asio::cancellation_signal signal;
+        if (cancellable)
+            asio::co_spawn(io, acquire,
+                           asio::bind_cancellation_slot(signal.slot(), asio::detached));
+        else
+            asio::co_spawn(io, acquire, asio::detached);
+        kit::run(io);
+        BOOST_TEST(retry_after.count() == nanoseconds(100ms).count());
+    }
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(by_the_steady_clock_it_waits_too, P, kit::policies)
 {
     kit::drained_context io;

@@ -104,8 +104,8 @@ public:
     /// Errors: `operation_aborted` if cancelled, or the limiter was destroyed;
     /// `errc::too_large` if n is, or by `set_limit` becomes, more than the burst;
     /// `errc::rejected` if `max_waiters` wait for the key already, or for more permits than can
-    /// be counted, or there is no memory;
-    /// `errc::invalid_argument` if n is 0.
+    /// be counted, or there is no memory; `errc::invalid_argument` if n is 0. To a coroutine all
+    /// but the first are thrown as a `rejection`, which says when to try again.
     /// Executor: the handler's associated executor, by default the limiter's own.
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: cancelled before the handler runs, it has used nothing, and those behind

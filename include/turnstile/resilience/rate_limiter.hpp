@@ -101,7 +101,8 @@ public:
     /// `errc::too_large` if n is, or by `set_limits` becomes, more than the burst;
     /// `errc::rejected` if `max_waiters` wait already, or for more permits than can be counted,
     /// or there is no memory for a timer;
-    /// `errc::invalid_argument` if n is 0.
+    /// `errc::invalid_argument` if n is 0. To a coroutine all but the first are thrown as a
+    /// `rejection`, which says when to try again.
     /// Executor: the handler's associated executor, by default the limiter's own.
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: cancelled before the handler runs, it has used nothing, and those behind

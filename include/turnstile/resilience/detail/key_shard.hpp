@@ -3,6 +3,7 @@
 #include <turnstile/core/detail/start_wait.hpp>
 #include <turnstile/core/detail/telling_state.hpp>
 #include <turnstile/resilience/detail/keyed_gate.hpp>
+#include <turnstile/resilience/rejection.hpp>
 
 #include <array>
 #include <cstddef>
@@ -245,6 +246,7 @@ struct keyed_ask {
 
     verdict try_now() noexcept { return state().try_now(key, n, within, stamp, retry_after); }
     void give_back() const noexcept { state().give_back(&key, n, stamp); }
+    rejection refusal(errc code) const { return rejection(code, retry_after); }
     void prepare(keyed_waiter& w) const noexcept
     {
         w.need = n;

@@ -2,6 +2,7 @@
 
 #include <turnstile/core/detail/start_wait.hpp>
 #include <turnstile/resilience/detail/rate_gate.hpp>
+#include <turnstile/resilience/rejection.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -42,6 +43,7 @@ struct rate_ask {
 
     verdict try_now() noexcept { return state().try_now(n, within, stamp, retry_after); }
     void give_back() const noexcept { state().give_back(n, stamp); }
+    rejection refusal(errc code) const { return rejection(code, retry_after); }
     void prepare(rate_waiter& w) const noexcept
     {
         w.need = n;
