@@ -78,15 +78,11 @@ bool search_waiter<Threading>::goes_on() noexcept
     const auto state = state_; // which its user may let go
     if (!state->is_due(*this))
         return false;
-    switch (user_->look(seen)) {
-    case answer::no:
+    const verdict now = user_->look(seen);
+    if (now.must_wait())
         return state->wait_again(*this);
-    case answer::failed:
-        state->refuse(*this, verdict::refused(errc::predicate_failed));
-        break;
-    case answer::yes:
-        break;
-    }
+    if (now.is_refused())
+        state->refuse(*this, now);
     return false;
 }
 

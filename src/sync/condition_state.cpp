@@ -69,10 +69,10 @@ bool condition_waiter<Threading>::is_satisfied() noexcept
 {
     if (!condition_->is_due(*this))
         return true;
-    const answer said = user_->test();
-    if (said == answer::failed)
-        condition_->refuse(*this, verdict::refused(errc::predicate_failed));
-    if (said != answer::no)
+    const verdict now = user_->test();
+    if (now.is_refused())
+        condition_->refuse(*this, now);
+    if (!now.must_wait())
         return true;
 
     const auto mutex = mutex_;

@@ -61,18 +61,7 @@ public:
     const executor_type& executor() const noexcept { return executor_; }
     watch_state<threading>& state() const noexcept { return *state_; }
 
-    verdict try_now() noexcept
-    {
-        switch (look(seen_)) {
-        case answer::yes:
-            return verdict::granted();
-        case answer::failed:
-            return verdict::refused(errc::predicate_failed);
-        case answer::no:
-            break;
-        }
-        return verdict::wait();
-    }
+    verdict try_now() noexcept { return look(seen_); }
     void give_back() const noexcept {}
     // Not const: the operation keeps using this ask, which must be its own.
     void prepare(waiter_type& w)
@@ -85,7 +74,7 @@ public:
     outcome<result_type> conclude(waiter_type&) noexcept { return conclude_now(); }
 
 private:
-    answer look(std::uint64_t& seen) noexcept override
+    verdict look(std::uint64_t& seen) noexcept override
     {
         found_ = result_type(state_->load());
         seen = found_.version();

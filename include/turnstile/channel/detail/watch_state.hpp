@@ -90,7 +90,7 @@ public:
     class user {
     public:
         // Looks at the latest value, and says which that was.
-        virtual answer look(std::uint64_t& seen) noexcept = 0;
+        virtual verdict look(std::uint64_t& seen) noexcept = 0;
 
     protected:
         user() = default;

@@ -17,15 +17,16 @@ public:
     // Where its exception goes, if anybody wants it.
     void keep_exception_in(std::exception_ptr& thrown) noexcept { thrown_ = &thrown; }
 
+    // Granted if it says yes; if it says no, the wait goes on.
     template <class... Args>
-    answer operator()(const Args&... args) noexcept
+    verdict operator()(const Args&... args) noexcept
     {
         try {
-            return predicate_(args...) ? answer::yes : answer::no;
+            return predicate_(args...) ? verdict::granted() : verdict::wait();
         } catch (...) {
             if (thrown_)
                 *thrown_ = std::current_exception();
-            return answer::failed;
+            return verdict::refused(errc::predicate_failed);
         }
     }
 

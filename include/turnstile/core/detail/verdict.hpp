@@ -35,7 +35,4 @@ private:
     int value_;
 };
 
-// What a user's predicate says; it has failed if it threw.
-enum class answer { no, yes, failed };
-
 } // namespace turnstile::detail

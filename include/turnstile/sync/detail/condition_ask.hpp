@@ -37,17 +37,7 @@ public:
 
     verdict try_now() noexcept
     {
-        if (!lock_->owns_lock())
-            return verdict::refused(errc::not_locked);
-        switch (test()) {
-        case answer::yes:
-            return verdict::granted();
-        case answer::failed:
-            return verdict::refused(errc::predicate_failed);
-        case answer::no:
-            break;
-        }
-        return verdict::wait();
+        return lock_->owns_lock() ? test() : verdict::refused(errc::not_locked);
     }
     void give_back() const noexcept {}
     // Not const: the operation keeps using this ask, which must be its own.
@@ -63,7 +53,7 @@ private:
     {
         *lock_ = std::unique_lock<Mutex>(*mutex_, std::adopt_lock);
     }
-    answer test() noexcept override { return predicate_(); }
+    verdict test() noexcept override { return predicate_(); }
 
     Condition* condition_;
     std::unique_lock<Mutex>* lock_;

@@ -20,7 +20,7 @@ class condition_user {
 public:
     virtual void let_go_of_lock() noexcept = 0;
     virtual void adopt_lock() noexcept = 0;
-    virtual answer test() noexcept = 0;
+    virtual verdict test() noexcept = 0;
 
 protected:
     condition_user() = default;
