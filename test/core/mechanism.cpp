@@ -371,7 +371,7 @@ BOOST_AUTO_TEST_CASE(a_handler_elsewhere_starts_no_threads)
     const auto future = m.async_lock(asio::use_future);
     kit::run(io);
     BOOST_TEST(c.succeeded());
-    BOOST_TEST(threads() == before);
+    BOOST_TEST(threads() <= before); // one that has just ended may still be counted
 }
 #endif
 
