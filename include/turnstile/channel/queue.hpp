@@ -63,8 +63,9 @@ public:
     /// Executor: the handler's associated executor, by default the queue's own.
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: cancelled before the handler runs, the value is taken out of the queue
-    /// again, and what it displaced is put back. Only if somebody has popped it already, or all
-    /// that is there is on its way to somebody, is it too late: then the push succeeds.
+    /// again, and what it displaced is put back, unless what came after that has been popped.
+    /// Only if somebody has popped the value already, or all that is there is on its way to
+    /// somebody, is it too late: then the push succeeds.
     /// Fairness: FIFO. Thread safety: as the policy says.
     template <class Token = default_token_t<Executor>>
     auto async_push(T value, Token&& token = Token())
