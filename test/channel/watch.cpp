@@ -357,6 +357,25 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_may_cancel_its_wait, P, kit::policies)
     }
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(any_strand_may_be_its_executor_or_a_handlers, P, kit::policies)
+{
+    using strand_type = asio::strand<asio::any_io_executor>;
+    kit::drained_context io;
+    const strand_type strand(io.get_executor());
+    turnstile::basic_watch<int, strand_type, P> w(strand, 1);
+    completion at_home;
+    completion elsewhere;
+    w.async_wait_for([](int v) { return v == 2; }, at_home.handler([](auto) {}));
+    w.async_wait_for(
+        [](int v) { return v == 2; },
+        asio::bind_executor(strand_type(io.get_executor()), elsewhere.handler([](auto) {})));
+    kit::poll_leaves_work(io);
+    asio::post(strand, [&] { w.set(2); });
+    kit::run(io);
+    BOOST_TEST(at_home.succeeded());
+    BOOST_TEST(elsewhere.succeeded());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

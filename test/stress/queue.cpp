@@ -12,6 +12,7 @@
 #include <semaphore>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -220,6 +221,43 @@ BOOST_AUTO_TEST_CASE(closing_ends_both_sides_on_many_threads)
             ++left;
         BOOST_TEST(left == entered);
     }
+}
+
+// Is destroyed once the flag is set.
+struct lingering {
+    explicit lingering(std::atomic<bool>& f) noexcept : flag(&f) {}
+    lingering(lingering&& other) noexcept : flag(std::exchange(other.flag, nullptr)) {}
+    lingering& operator=(lingering&& other) noexcept
+    {
+        std::swap(flag, other.flag);
+        return *this;
+    }
+    ~lingering()
+    {
+        while (flag && !*flag)
+            std::this_thread::yield();
+    }
+    std::atomic<bool>* flag;
+};
+
+// The item is destroyed by close(), after it has let the other go.
+BOOST_AUTO_TEST_CASE(whoever_goes_as_a_queue_is_closed_may_destroy_it)
+{
+    asio::io_context io;
+    auto work = asio::make_work_guard(io);
+    std::thread runner([&] { io.run(); });
+    std::atomic<bool> gone = false;
+    auto q = std::make_unique<turnstile::queue<lingering>>(io, 4);
+    BOOST_TEST(q->try_push(lingering(gone)));
+    turnstile::queue<lingering>& closing = *q;
+    closing.async_join([&, owner = std::move(q)](turnstile::error_code) mutable {
+        owner.reset();
+        asio::post(io, [&] { gone = true; }); // when nothing of this handler is left
+    });
+    closing.close(turnstile::closing::discard);
+    work.reset();
+    runner.join();
+    BOOST_TEST(gone);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
