@@ -107,7 +107,7 @@ public:
 
     basic_countdown(const Executor& executor, std::uint64_t count) : base(executor, count) {}
 
-    template <class Token = turnstile::default_token_t<Executor>>
+    template <turnstile::token_for<void> Token = turnstile::default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
     {
         return detail::start_wait(ask{this}, std::forward<Token>(token));

@@ -156,7 +156,7 @@ public:
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
     /// Fairness: all go at once. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait_receiver_gone(Token&& token = Token())
     {
         return detail::start_wait(ask{&this->state(), &this->executor()},
@@ -207,7 +207,7 @@ public:
     /// Cancel safety: cancelled before the handler runs, it has received nothing; the value
     /// goes to the next receive.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<T> Token = default_token_t<Executor>>
     auto async_receive(Token&& token = Token())
     {
         return detail::start_wait(ask{&this->state(), &this->executor()},

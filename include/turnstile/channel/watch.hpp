@@ -86,7 +86,7 @@ public:
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
     /// Fairness: all go at once. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<snapshot_type> Token = default_token_t<Executor>>
     auto async_wait_changed(std::uint64_t seen, Token&& token = Token())
     {
         return detail::start_wait(
@@ -112,7 +112,8 @@ public:
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
     /// Fairness: all are woken by each change. Thread safety: as the policy says.
-    template <std::predicate<const T&> Predicate, class Token = default_token_t<Executor>>
+    template <std::predicate<const T&> Predicate,
+              token_for<snapshot_type> Token = default_token_t<Executor>>
     auto async_wait_for(Predicate predicate, Token&& token = Token())
     {
         return detail::start_wait(detail::search_ask<basic_watch, Predicate>(

@@ -1,8 +1,10 @@
-// The completion token used when a caller names none.
+// The completion tokens an operation takes, and the one used when a caller names none.
 #pragma once
 
 #include <turnstile/core/config.hpp>
+#include <turnstile/core/detail/outcome.hpp>
 
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 namespace turnstile {
@@ -20,6 +22,11 @@ struct default_token<Executor> {
 };
 
 } // namespace detail
+
+/// A completion token for an operation with the signature `void(error_code, T)`, or
+/// `void(error_code)` if T is void.
+template <class Token, class T>
+concept token_for = asio::completion_token_for<Token, typename detail::signature_of<T>::type>;
 
 /// The executor's own default where somebody named one (`as_default_on`), else
 /// `use_awaitable_t<Executor>`, on every supported Boost: `co_await m.async_lock()` works.

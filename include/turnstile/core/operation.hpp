@@ -36,6 +36,10 @@ concept repeatable_operation = operation<Op> && std::copy_constructible<std::rem
 template <operation Op>
 using operation_signature_t = typename detail::operation_signature<std::remove_cvref_t<Op>>::type;
 
+/// A completion token that an operation can be started with.
+template <class Token, class Op>
+concept operation_token_for = asio::completion_token_for<Token, operation_signature_t<Op>>;
+
 /// What went wrong with an operation: an error code, an exception, or nothing.
 ///
 /// Signatures are read like this: `void(error_code, Ts...)` has failed if the error is set,

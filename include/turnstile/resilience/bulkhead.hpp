@@ -112,7 +112,7 @@ public:
     /// Cancel safety: cancelled before the handler runs, it holds nothing; a place that had
     /// been granted already goes to the next waiter.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<permit_type> Token = default_token_t<Executor>>
     auto async_acquire(Token&& token = Token())
     {
         return detail::start_wait(ask{&this->executor(), &this->state()},
@@ -138,7 +138,7 @@ public:
     /// Cancel safety: as `async_acquire`, then the operation's.
     /// Fairness: FIFO. Thread safety: as the policy says; the call's end counts as a call of
     /// the bulkhead.
-    template <operation Op, class Token = default_token_t<Executor>>
+    template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
         requires(!detail::classifier_for<Token, Op>)
     auto async_call(Op&& op, Token&& token = Token())
     {
@@ -148,7 +148,7 @@ public:
     /// The same, with a rule for this operation: what `classify(results...)` gives is what an
     /// adaptive limit learns from. A `classify` that throws means failure.
     template <operation Op, detail::classifier_for<Op> Classify,
-              class Token = default_token_t<Executor>>
+              operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Classify classify, Token&& token = Token())
     {
         return call(std::forward<Op>(op), std::move(classify), std::forward<Token>(token));

@@ -120,7 +120,7 @@ public:
     /// `classify` says otherwise.
     /// Cancel safety: the operation's; a cancelled probe makes room for another.
     /// Thread safety: as the policy says; the call's end counts as a call of the breaker.
-    template <operation Op, class Token = default_token_t<Executor>>
+    template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
         requires(!detail::classifier_for<Token, Op>)
     auto async_call(Op&& op, Token&& token = Token())
     {
@@ -130,7 +130,7 @@ public:
     /// The same, with a rule for this operation: `classify(results...)` gives the
     /// `call_outcome`, and a `classify` that throws means failure.
     template <operation Op, detail::classifier_for<Op> Classify,
-              class Token = default_token_t<Executor>>
+              operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Classify classify, Token&& token = Token())
     {
         return call(std::forward<Op>(op), std::move(classify), std::forward<Token>(token));
@@ -156,7 +156,7 @@ public:
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: there is nothing to lose.
     /// Fairness: all who wait for a state go at once. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait_state(circuit_state wanted, Token&& token = Token())
     {
         return detail::start_wait(ask{this, wanted}, std::forward<Token>(token));

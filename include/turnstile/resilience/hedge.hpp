@@ -68,7 +68,7 @@ public:
     /// Cancellation: terminal, partial and total. Passed on to all attempts; no more begin.
     /// Cancel safety: that of the operation; the result of a loser that succeeds nonetheless
     /// is dropped. Thread safety: any thread.
-    template <repeatable_operation Op, class Token = default_token_t<Executor>>
+    template <repeatable_operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token())
     {
         using signature = operation_signature_t<Op>;
@@ -100,7 +100,7 @@ using hedge = basic_hedge<>;
 /// Runs an operation with a policy of its own; see `basic_hedge::async_call`. Without an
 /// executor, the handler must have one, as a coroutine's has.
 template <clock_policy Clock = default_clock, class Executor, repeatable_operation Op,
-          class Token = default_token_t<Executor>>
+          operation_token_for<Op> Token = default_token_t<Executor>>
 auto async_hedge(const Executor& executor, const hedge_policy& policy, Op&& op,
                  Token&& token = Token())
 {
@@ -109,7 +109,7 @@ auto async_hedge(const Executor& executor, const hedge_policy& policy, Op&& op,
 }
 
 template <clock_policy Clock = default_clock, repeatable_operation Op,
-          class Token = asio::use_awaitable_t<>>
+          operation_token_for<Op> Token = asio::use_awaitable_t<>>
 auto async_hedge(const hedge_policy& policy, Op&& op, Token&& token = Token())
 {
     return basic_hedge<detail::no_executor, Clock>(detail::no_executor(), policy)

@@ -111,8 +111,7 @@ public:
     /// Cancel safety: cancelled before the handler runs, it has used nothing, and those behind
     /// it move up. A coroutine that somebody can cancel takes no short cut.
     /// Fairness: FIFO for each key. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
-        requires(!detail::is_duration<std::decay_t<Token>>)
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(const Key& key, std::uint64_t n, Token&& token = Token())
     {
         return detail::start_wait(ask{this, key, n, nanoseconds::max()},
@@ -121,7 +120,7 @@ public:
 
     /// The same, if that takes no longer than `within`; if it would, completes at once with
     /// `errc::rate_limited`. A negative duration is zero. `time_until` says when to try again.
-    template <class Rep, class Period, class Token = default_token_t<Executor>>
+    template <class Rep, class Period, token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(const Key& key, std::uint64_t n, std::chrono::duration<Rep, Period> within,
                        Token&& token = Token())
     {
@@ -130,8 +129,7 @@ public:
     }
 
     /// Waits for one permit.
-    template <class Token = default_token_t<Executor>>
-        requires(!std::is_convertible_v<Token, std::uint64_t>)
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(const Key& key, Token&& token = Token())
     {
         return async_acquire(key, 1, std::forward<Token>(token));
@@ -139,7 +137,7 @@ public:
 
     /// Waits for one permit of the key's bucket, then runs the operation; as
     /// `rate_limiter::async_call`.
-    template <operation Op, class Token = default_token_t<Executor>>
+    template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(const Key& key, Op&& op, Token&& token = Token())
     {
         return detail::call_when_permitted(ask{this, key, 1, nanoseconds::max()},
@@ -154,7 +152,7 @@ public:
         executor_type get_executor() const noexcept { return limiter_->get_executor(); }
 
         /// As the limiter's, for this key.
-        template <operation Op, class Token = default_token_t<Executor>>
+        template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
         auto async_call(Op&& op, Token&& token = Token()) const
         {
             return limiter_->async_call(key_, std::forward<Op>(op), std::forward<Token>(token));

@@ -140,7 +140,7 @@ public:
     /// `exception_ptr`. Errors: those of the operation, and of the stages.
     /// Executor: the handler's, by default that of the pipeline.
     /// Cancellation, cancel safety: passed on inwards; see the stages.
-    template <operation Op, class Token = default_token_t<Executor>>
+    template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_run(Op&& op, Token&& token = Token()) const
     {
         constexpr bool repeats = (detail::is_repeating<Stages> || ...);
@@ -160,7 +160,7 @@ public:
     }
 
     /// The same: a pipeline is a stage itself.
-    template <operation Op, class Token = default_token_t<Executor>>
+    template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token()) const
     {
         return async_run(std::forward<Op>(op), std::forward<Token>(token));

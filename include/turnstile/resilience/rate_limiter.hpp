@@ -108,8 +108,7 @@ public:
     /// Cancel safety: cancelled before the handler runs, it has used nothing, and those behind
     /// it move up. A coroutine that somebody can cancel takes no short cut.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
-        requires(!detail::is_duration<std::decay_t<Token>>)
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(std::uint64_t n, Token&& token = Token())
     {
         return detail::start_wait(ask{this, n, nanoseconds::max()}, std::forward<Token>(token));
@@ -118,7 +117,7 @@ public:
     /// The same, if that takes no longer than `within`; if it would, completes at once with
     /// `errc::rate_limited`. A negative duration is zero. `time_until` says when to try again.
     /// With several bandwidths, or limits that change, it may only turn out while it waits.
-    template <class Rep, class Period, class Token = default_token_t<Executor>>
+    template <class Rep, class Period, token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(std::uint64_t n, std::chrono::duration<Rep, Period> within,
                        Token&& token = Token())
     {
@@ -127,8 +126,7 @@ public:
     }
 
     /// Waits for one permit.
-    template <class Token = default_token_t<Executor>>
-        requires(!std::is_convertible_v<Token, std::uint64_t>)
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(Token&& token = Token())
     {
         return async_acquire(1, std::forward<Token>(token));
@@ -142,7 +140,7 @@ public:
     /// Signature: that of the operation, which must be able to report an error.
     /// Executor, allocator, cancellation: the handler's, for the wait and for the operation.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <operation Op, class Token = default_token_t<Executor>>
+    template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token())
     {
         return detail::call_when_permitted(ask{this, 1, nanoseconds::max()}, std::forward<Op>(op),

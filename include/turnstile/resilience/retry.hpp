@@ -84,7 +84,7 @@ public:
     /// Cancellation: terminal, partial and total. Passed on to the attempt under way, after
     /// which there is no other; a delay ends at once.
     /// Cancel safety: that of the operation. Thread safety: any thread.
-    template <repeatable_operation Op, class Token = default_token_t<Executor>>
+    template <repeatable_operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token())
     {
         using signature = operation_signature_t<Op>;
@@ -129,7 +129,7 @@ using retry = basic_retry<>;
 /// Runs an operation with a policy of its own; see `basic_retry::async_call`. Without an
 /// executor, the handler must have one, as a coroutine's has.
 template <clock_policy Clock = default_clock, class Executor, class RetryIf, class Hint,
-          repeatable_operation Op, class Token = default_token_t<Executor>>
+          repeatable_operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
 auto async_retry(const Executor& executor, basic_retry_policy<RetryIf, Hint> policy, Op&& op,
                  Token&& token = Token())
 {
@@ -139,7 +139,7 @@ auto async_retry(const Executor& executor, basic_retry_policy<RetryIf, Hint> pol
 }
 
 template <clock_policy Clock = default_clock, class RetryIf, class Hint, repeatable_operation Op,
-          class Token = asio::use_awaitable_t<>>
+          operation_token_for<Op> Token = asio::use_awaitable_t<>>
 auto async_retry(basic_retry_policy<RetryIf, Hint> policy, Op&& op, Token&& token = Token())
 {
     using policy_type = basic_retry_policy<RetryIf, Hint>;

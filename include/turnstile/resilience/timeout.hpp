@@ -60,7 +60,7 @@ auto timeout_at(std::chrono::time_point<Clock, Duration> when, Token&& token = T
 /// Signature: `operation_signature_t<Op>`. A coroutine runs on the handler's executor, and
 /// must be given another way (see below) if the handler has none.
 template <clock_policy Clock = default_clock, class Rep, class Period, operation Op,
-          class Token = asio::use_awaitable_t<>>
+          operation_token_for<Op> Token = asio::use_awaitable_t<>>
 auto async_with_timeout(std::chrono::duration<Rep, Period> duration, Op&& op,
                         Token&& token = Token())
 {
@@ -71,7 +71,7 @@ auto async_with_timeout(std::chrono::duration<Rep, Period> duration, Op&& op,
 
 /// The same, for handlers that have no executor of their own: this is what they get.
 template <clock_policy Clock = default_clock, class Executor, class Rep, class Period, operation Op,
-          class Token = default_token_t<Executor>>
+          operation_token_for<Op> Token = default_token_t<Executor>>
 auto async_with_timeout(const Executor& executor, std::chrono::duration<Rep, Period> duration,
                         Op&& op, Token&& token = Token())
 {
@@ -122,7 +122,7 @@ public:
     nanoseconds limit() const noexcept { return this->state()->limit; }
 
     /// Runs an operation within the limit; see `async_with_timeout`.
-    template <operation Op, class Token = default_token_t<Executor>>
+    template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token())
     {
         return detail::with_timeout(this->get_executor(), detail::time_after<Clock>{limit()},

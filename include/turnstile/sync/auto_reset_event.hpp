@@ -49,7 +49,7 @@ public:
     /// Cancel safety: cancelled before the handler runs, it uses up no signal; one that had
     /// been granted already goes to the next waiter, or is stored unless one is already.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
     {
         return detail::start_wait(ask{this}, std::forward<Token>(token));

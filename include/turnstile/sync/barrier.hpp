@@ -83,7 +83,7 @@ public:
     /// operation that cannot be started (no memory) has not arrived, unless it was to complete
     /// through an immediate executor that needs memory itself.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<std::size_t> Token = default_token_t<Executor>>
     auto async_arrive_and_wait(Token&& token = Token())
     {
         return detail::start_wait(ask{this}, std::forward<Token>(token));

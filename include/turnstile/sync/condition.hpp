@@ -64,7 +64,7 @@ public:
     /// Cancel safety: cancelled before the handler runs, also while it waits for the lock, it
     /// uses up no notification: one it had goes to the next waiter.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class E, class Token = default_token_t<Executor>>
+    template <class E, token_for<void> Token = default_token_t<Executor>>
         requires(!std::predicate<std::decay_t<Token>&>)
     auto async_wait(std::unique_lock<mutex_of<E>>& lock, Token&& token = Token())
     {
@@ -83,7 +83,7 @@ public:
     /// `use_awaitable` is thrown that exception instead. The lock is held, and the
     /// notification goes to the next.
     /// Everything else: as above.
-    template <class E, std::predicate Predicate, class Token = default_token_t<Executor>>
+    template <class E, std::predicate Predicate, token_for<void> Token = default_token_t<Executor>>
     auto async_wait(std::unique_lock<mutex_of<E>>& lock, Predicate predicate,
                     Token&& token = Token())
     {

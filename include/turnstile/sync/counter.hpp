@@ -119,7 +119,7 @@ public:
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
     /// Fairness: nearest threshold first, then FIFO. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait_at_least(std::int64_t n, Token&& token = Token())
     {
         return wait_for(detail::count_goal::kind::at_least, n, std::forward<Token>(token));
@@ -127,14 +127,14 @@ public:
 
     /// Waits until the value is at most n; in everything else as `async_wait_at_least`, but
     /// that it is `errc::negative_count` if n is below the lower bound.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait_at_most(std::int64_t n, Token&& token = Token())
     {
         return wait_for(detail::count_goal::kind::at_most, n, std::forward<Token>(token));
     }
 
     /// Waits until the value is zero, or less where that can be.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait_zero(Token&& token = Token())
     {
         return async_wait_at_most(0, std::forward<Token>(token));
@@ -156,7 +156,7 @@ public:
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
     /// Fairness: FIFO among predicates. Thread safety: as the policy says.
-    template <class Predicate, class Token = default_token_t<Executor>>
+    template <class Predicate, token_for<void> Token = default_token_t<Executor>>
         requires std::predicate<const Predicate&, std::int64_t>
     auto async_wait(Predicate predicate, Token&& token = Token())
     {

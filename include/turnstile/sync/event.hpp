@@ -45,7 +45,7 @@ public:
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
     {
         return detail::start_wait(ask{this}, std::forward<Token>(token));

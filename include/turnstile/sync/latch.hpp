@@ -9,7 +9,6 @@
 #include <turnstile/sync/detail/latch_state.hpp>
 
 #include <cstdint>
-#include <type_traits>
 
 namespace turnstile {
 
@@ -71,7 +70,7 @@ public:
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
     {
         return detail::start_wait(wait_ask{{this}}, std::forward<Token>(token));
@@ -90,15 +89,14 @@ public:
     /// operation that cannot be started (no memory) has not arrived, unless it was to complete
     /// through an immediate executor that needs memory itself.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_arrive_and_wait(std::uint64_t n, Token&& token = Token())
     {
         return detail::start_wait(arrive_ask{{this}, n}, std::forward<Token>(token));
     }
 
     /// Arrives once, then waits.
-    template <class Token = default_token_t<Executor>>
-        requires(!std::is_convertible_v<Token, std::uint64_t>)
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_arrive_and_wait(Token&& token = Token())
     {
         return async_arrive_and_wait(1, std::forward<Token>(token));

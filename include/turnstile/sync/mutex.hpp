@@ -56,7 +56,7 @@ public:
     /// Cancel safety: cancelled before the handler runs, it holds nothing; if the lock had
     /// been granted already, the next waiter gets it.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_lock(Token&& token = Token())
     {
         return detail::start_wait(ask{this}, std::forward<Token>(token));

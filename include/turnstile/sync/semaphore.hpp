@@ -65,15 +65,14 @@ public:
     /// Cancel safety: cancelled before the handler runs, it holds nothing; permits that had
     /// been granted already go to the next waiters.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<permit_type> Token = default_token_t<Executor>>
     auto async_acquire(std::uint64_t n, Token&& token = Token())
     {
         return detail::start_wait(ask{this, n}, std::forward<Token>(token));
     }
 
     /// Waits for one permit.
-    template <class Token = default_token_t<Executor>>
-        requires(!std::is_convertible_v<Token, std::uint64_t>)
+    template <token_for<permit_type> Token = default_token_t<Executor>>
     auto async_acquire(Token&& token = Token())
     {
         return async_acquire(1, std::forward<Token>(token));

@@ -74,7 +74,7 @@ public:
     /// Cancel safety: cancelled before the handler runs, it holds nothing; those it kept
     /// waiting go at once.
     /// Fairness: as the preference says. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_lock(Token&& token = Token())
     {
         return detail::start_wait(ask<lock_type, hold::exclusive>{this},
@@ -86,7 +86,7 @@ public:
     /// Completes when: no writer holds the lock, and none goes before this reader.
     /// Signature: `void(error_code, std::shared_lock<basic_shared_mutex>)`.
     /// Everything else: as `async_lock`.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<shared_lock_type> Token = default_token_t<Executor>>
     auto async_lock_shared(Token&& token = Token())
     {
         return detail::start_wait(ask<shared_lock_type, hold::shared>{this},
@@ -98,7 +98,7 @@ public:
     /// Completes when: no writer and no other upgradable lock is there or goes before.
     /// Signature: `void(error_code, upgrade_lock<basic_shared_mutex>)`.
     /// Everything else: as `async_lock`.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<upgrade_lock_type> Token = default_token_t<Executor>>
     auto async_lock_upgrade(Token&& token = Token())
     {
         return detail::start_wait(ask<upgrade_lock_type, hold::upgradable>{this},
@@ -119,7 +119,7 @@ public:
     /// Cancel safety: cancelled before the handler runs, `lock` still holds its upgradable
     /// lock, even if the exclusive one had been granted; readers who may go do.
     /// Fairness: before all who wait. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_upgrade(upgrade_lock_type& lock, Token&& token = Token())
     {
         return detail::start_wait(upgrade<upgrade_lock_type, hold::upgradable>(this, lock),
@@ -129,7 +129,7 @@ public:
     /// The same for a shared lock, which must not be unlocked meanwhile. Of several readers who
     /// try at the same time only the first can succeed; the others get
     /// `errc::upgrade_conflict`, and keep their shared lock.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_upgrade(shared_lock_type& lock, Token&& token = Token())
     {
         return detail::start_wait(upgrade<shared_lock_type, hold::shared>(this, lock),

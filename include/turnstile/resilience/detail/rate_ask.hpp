@@ -10,11 +10,6 @@
 
 namespace turnstile::detail {
 
-template <class T>
-constexpr bool is_duration = false;
-template <class Rep, class Period>
-constexpr bool is_duration<std::chrono::duration<Rep, Period>> = true;
-
 template <class Rep, class Period>
 constexpr nanoseconds at_least_zero(std::chrono::duration<Rep, Period> d) noexcept
 {
