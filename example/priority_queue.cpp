@@ -32,11 +32,12 @@ asio::awaitable<void> that_change()
 {
     turnstile::priority_queue<std::string> queue(co_await asio::this_coro::executor);
     auto report = co_await queue.async_push("report", 5);
-    co_await queue.async_push("backup", 4);
+    auto backup = co_await queue.async_push("backup", 4);
 
     fmt::print("changed: {}\n", queue.change_priority(report, 1));
     fmt::print("first: {}\n", co_await queue.async_pop());
     fmt::print("changed: {}\n", queue.change_priority(report, 9)); // it is gone
+    fmt::print("taken out: {}\n", queue.erase(backup).value_or("nothing"));
 }
 
 asio::awaitable<void> only_the_best()

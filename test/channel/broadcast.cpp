@@ -80,6 +80,23 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(every_receiver_sees_every_value_from_its_subscript
     BOOST_TEST(!first.try_receive());
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(who_tries_to_receive_learns_whether_more_will_come, P, kit::policies)
+{
+    asio::io_context io;
+    broadcast_of<P> b(io, 10);
+    auto receiver = b.subscribe();
+    error_code ec = errc::broken;
+    BOOST_TEST(!receiver.try_receive(ec));
+    BOOST_TEST(!ec);
+    b.send(1);
+    b.close();
+    ec = errc::broken;
+    BOOST_TEST(*receiver.try_receive(ec) == 1);
+    BOOST_TEST(!ec);
+    BOOST_TEST(!receiver.try_receive(ec));
+    BOOST_TEST((ec == errc::closed));
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_is_stored_once_and_shared, P, kit::policies)
 {
     asio::io_context io;

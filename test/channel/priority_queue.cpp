@@ -51,6 +51,22 @@ BOOST_AUTO_TEST_CASE(another_order_and_other_priorities)
     BOOST_TEST((drain(near) == numbers{9, 12, 1}));
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(who_tries_to_push_learns_whether_waiting_would_help, Threading,
+                              kit::policies)
+{
+    kit::drained_context io;
+    priority_queue_of<Threading> q(io, 1);
+    error_code ec = errc::broken;
+    BOOST_TEST(static_cast<bool>(q.try_push(1, 1, ec)));
+    BOOST_TEST(!ec);
+    ec = errc::broken;
+    BOOST_TEST(!q.try_push(2, 2, ec));
+    BOOST_TEST(!ec);
+    q.close();
+    BOOST_TEST(!q.try_push(2, 2, ec));
+    BOOST_TEST((ec == errc::closed));
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_waits_for_room_whatever_its_priority, Threading, kit::policies)
 {
     kit::drained_context io;
@@ -121,6 +137,51 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_priority_can_be_changed_while_the_item_is_there,
     priority_queue_of<Threading> other(io);
     const auto d = other.try_push(5, 5);
     BOOST_TEST(!q.change_priority(d, 0), "of another queue");
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_item_can_be_taken_out_while_it_is_there, Threading, kit::policies)
+{
+    kit::drained_context io;
+    priority_queue_of<Threading> q(io, 2);
+    const auto a = q.try_push(1, 1);
+    const auto b = q.try_push(2, 2);
+    operation third;
+    operation join;
+    q.async_push(3, 3, third.pushed());
+    BOOST_TEST(*q.erase(b) == 2);
+    BOOST_TEST(!q.erase(b).has_value(), "it is gone");
+    kit::run(io);
+    BOOST_TEST(third.succeeded(), "had to wait for the place");
+    BOOST_TEST(q.unfinished() == 2U);
+    BOOST_TEST(*q.try_pop() == 1);
+    BOOST_TEST(!q.erase(a).has_value(), "somebody has it");
+    BOOST_TEST(!q.erase(turnstile::item_handle()).has_value());
+    priority_queue_of<Threading> other(io);
+    BOOST_TEST(!q.erase(other.try_push(5, 5)).has_value(), "of another queue");
+
+    q.task_done();
+    q.async_join(join.ended());
+    BOOST_TEST(*q.erase(third.item) == 3);
+    kit::run(io);
+    BOOST_TEST(join.succeeded(), "what was taken out counts as done");
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(what_is_promised_to_a_pop_is_not_taken_out, Threading, kit::policies)
+{
+    kit::drained_context io;
+    priority_queue_of<Threading> q(io);
+    const auto a = q.try_push(1, 1);
+    const auto b = q.try_push(2, 2);
+    operation first;
+    operation second;
+    q.async_pop(first.popped());
+    BOOST_TEST(*q.erase(a) == 1, "the pop takes what is next when it arrives");
+    q.async_pop(second.popped());
+    BOOST_TEST(!q.erase(b).has_value());
+    second.cancel();
+    kit::run(io);
+    BOOST_TEST((first.values == numbers{2}));
+    BOOST_TEST(second.aborted());
 }
 
 BOOST_AUTO_TEST_CASE(a_handle_comes_with_a_push_that_waited_and_lives_as_long_as_the_item)

@@ -38,6 +38,51 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_waits_for_room_and_enters_in_its_turn, Thre
     BOOST_TEST(fourth.succeeded());
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(who_tries_learns_whether_waiting_would_help, Threading, kit::policies)
+{
+    kit::drained_context io;
+    queue_of<Threading> q(io, 1);
+    const error_code before = errc::broken; // overwritten by every call
+    error_code ec = before;
+    BOOST_TEST(!q.try_pop(ec));
+    BOOST_TEST(!ec);
+    ec = before;
+    BOOST_TEST(q.try_pop_n(3, ec).empty());
+    BOOST_TEST(!ec);
+    BOOST_TEST(q.try_pop_n(0, ec).empty());
+    BOOST_TEST((ec == errc::invalid_argument));
+    BOOST_TEST(q.try_push(1, ec));
+    BOOST_TEST(!ec);
+    ec = before;
+    BOOST_TEST(!q.try_push(2, ec));
+    BOOST_TEST(!ec, "it is only full");
+    ec = before;
+    BOOST_TEST(!q.try_reserve(ec));
+    BOOST_TEST(!ec);
+
+    q.close();
+    BOOST_TEST(!q.try_push(2, ec));
+    BOOST_TEST((ec == errc::closed));
+    ec = before;
+    BOOST_TEST(!q.try_reserve(ec));
+    BOOST_TEST((ec == errc::closed));
+    BOOST_TEST(*q.try_pop(ec) == 1, "what is there can be taken");
+    BOOST_TEST(!ec);
+    BOOST_TEST(!q.try_pop(ec));
+    BOOST_TEST((ec == errc::closed));
+    ec = before;
+    BOOST_TEST(q.try_pop_n(3, ec).empty());
+    BOOST_TEST((ec == errc::closed));
+
+    queue_of<Threading> refusing(io, 1, overflow::reject);
+    fill(refusing, {1});
+    BOOST_TEST(!refusing.try_push(2, ec));
+    BOOST_TEST((ec == errc::rejected));
+    ec = before;
+    BOOST_TEST(!refusing.try_reserve(ec));
+    BOOST_TEST((ec == errc::rejected));
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(without_capacity_items_change_hands_directly, Threading,
                               kit::policies)
 {

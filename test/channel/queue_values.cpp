@@ -114,7 +114,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(values_whose_moves_throw_and_that_have_no_default,
         difficult kept(7);
         BOOST_TEST(q.try_push(difficult(4)));
         BOOST_TEST(q.try_push(difficult(5)));
-        BOOST_TEST(!q.try_push(std::move(kept)));
+        error_code full = errc::broken;
+        BOOST_TEST(!q.try_push(std::move(kept), full));
+        BOOST_TEST(!full);
         BOOST_TEST(kept.value == 7);
         BOOST_TEST(q.try_pop()->value == 4);
         auto place = q.try_reserve();
@@ -129,6 +131,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(values_whose_moves_throw_and_that_have_no_default,
         kit::run(io);
         BOOST_TEST(sum == 5);
         q.close(closing::discard);
+        error_code closed;
+        BOOST_TEST(!q.try_push(difficult(8), closed));
+        BOOST_TEST((closed == errc::closed));
         q.async_pop([&](error_code ec, std::optional<difficult> d) {
             BOOST_TEST((ec == errc::closed));
             BOOST_TEST(!d.has_value());
@@ -322,9 +327,12 @@ BOOST_AUTO_TEST_CASE(a_priority_queue_of_values_whose_moves_throw)
         BOOST_CHECK_THROW((void)q.try_push(std::move(kept), 3), std::runtime_error);
         difficult::throws = false;
         BOOST_TEST(static_cast<bool>(q.try_push(std::move(kept), 3)));
+        const auto handle = q.try_push(difficult(4), 4);
+        BOOST_TEST(!handle, "it is full");
         for (const auto& d : q.try_pop_n(5))
             got.push_back(d.value);
         BOOST_TEST((got == numbers{1, 2, 3}));
+        BOOST_TEST(q.erase(q.try_push(difficult(5), 5))->value == 5);
     }
     BOOST_TEST(difficult::alive == 0);
 }

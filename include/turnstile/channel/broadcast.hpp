@@ -100,21 +100,29 @@ public:
     /// executor has the completion queued may displace it, and counts as missed.
     /// Fairness: several receives of one receiver are served in order, one value each.
     /// Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<message_type> Token = default_token_t<Executor>>
     auto async_receive(Token&& token = Token())
     {
         return detail::start_wait(ask{&this->state(), &seat(), &this->executor()},
                                   std::forward<Token>(token));
     }
 
-    /// The next value, or an empty message if there is none (yet); never waits. Thread
-    /// safety: as the policy says.
-    [[nodiscard]] message_type try_receive() noexcept
+    /// The next value, or an empty message if there is none; never waits. `ec` is set if none
+    /// will come: to what `async_receive` would say. Thread safety: as the policy says.
+    [[nodiscard]] message_type try_receive(error_code& ec) noexcept
     {
         typename state_type::received r;
-        if (this->state().reserve(seat()).is_granted())
+        const detail::verdict now = this->state().reserve(seat());
+        ec = now.error();
+        if (now.is_granted())
             this->state().take_reserved(seat(), r);
         return message_type(std::move(r));
+    }
+    /// The same, without saying why there is none.
+    [[nodiscard]] message_type try_receive() noexcept
+    {
+        error_code ignored;
+        return try_receive(ignored);
     }
 
     /// How many values can be received without waiting. Thread safety: as the policy says.

@@ -7,6 +7,8 @@
 #include <turnstile/core/threading.hpp>
 
 #include <functional>
+#include <optional>
+#include <utility>
 
 namespace turnstile {
 
@@ -81,7 +83,7 @@ public:
     /// again, and what it displaced is put back. Only if somebody has popped it already, or all
     /// that is there is on its way to somebody, is it too late: then the push succeeds.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<item_handle> Token = default_token_t<Executor>>
     auto async_push(T value, Priority priority, Token&& token = Token())
     {
         return this->push(std::move(value), std::move(priority), std::forward<Token>(token));
@@ -89,14 +91,26 @@ public:
 
     /// Puts a value into the queue if it has room, is not closed, and nobody waits to push; never
     /// waits. A full queue that drops items takes it, too. If the handle is empty, the value has
-    /// not been moved from. Thread safety: as the policy says.
-    [[nodiscard]] item_handle try_push(T&& value, Priority priority)
+    /// not been moved from, and `ec` is set if waiting would not help: to what `async_push` would
+    /// say. Thread safety: as the policy says.
+    [[nodiscard]] item_handle try_push(T&& value, Priority priority, error_code& ec)
     {
         detail::item_ticket ticket;
-        this->try_push_with(std::move(value), std::move(priority), ticket);
+        this->try_push_with(std::move(value), std::move(priority), ticket, ec);
         return item_handle(ticket);
     }
     /// The same with a copy.
+    [[nodiscard]] item_handle try_push(const T& value, Priority priority,
+                                       error_code& ec) requires std::copy_constructible<T>
+    {
+        return try_push(T(value), std::move(priority), ec);
+    }
+    /// The same, without saying why it was not pushed.
+    [[nodiscard]] item_handle try_push(T&& value, Priority priority)
+    {
+        error_code ignored;
+        return try_push(std::move(value), std::move(priority), ignored);
+    }
     [[nodiscard]] item_handle try_push(const T& value,
                                        Priority priority) requires std::copy_constructible<T>
     {
@@ -110,6 +124,20 @@ public:
     [[nodiscard]] bool change_priority(const item_handle& item, Priority priority) noexcept
     {
         return item && this->state().change(item.ticket_, priority);
+    }
+
+    /// Takes an item out, wherever in the queue it is; it counts as done, and somebody who waits
+    /// to push gets its place. Nothing, and no change, if the item has left the queue, or if as
+    /// many pops as there are items are on their way to their handlers. Thread safety: as the
+    /// policy says.
+    std::optional<T> erase(const item_handle& item)
+    {
+        std::optional<typename base::state_type::stored> taken;
+        if (item)
+            this->state().erase(item.ticket_, taken);
+        if (!taken)
+            return std::nullopt;
+        return detail::parcel<std::optional<T>>::open(std::move(*taken));
     }
 
 private:

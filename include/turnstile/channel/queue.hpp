@@ -67,7 +67,7 @@ public:
     /// Only if somebody has popped the value already, or all that is there is on its way to
     /// somebody, is it too late: then the push succeeds.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_push(T value, Token&& token = Token())
     {
         return this->push(std::move(value), {}, std::forward<Token>(token));
@@ -75,13 +75,24 @@ public:
 
     /// Puts a value into the queue if it has room, is not closed, and nobody waits to push; never
     /// waits. A full queue that drops items takes it, too. If false, the value has not been moved
-    /// from. Thread safety: as the policy says.
-    [[nodiscard]] bool try_push(T&& value)
+    /// from, and `ec` is set if waiting would not help: to what `async_push` would say. Thread
+    /// safety: as the policy says.
+    [[nodiscard]] bool try_push(T&& value, error_code& ec)
     {
         detail::item_ticket ticket;
-        return this->try_push_with(std::move(value), {}, ticket);
+        return this->try_push_with(std::move(value), {}, ticket, ec);
     }
     /// The same with a copy.
+    [[nodiscard]] bool try_push(const T& value, error_code& ec) requires std::copy_constructible<T>
+    {
+        return try_push(T(value), ec);
+    }
+    /// The same, without saying why it was not pushed.
+    [[nodiscard]] bool try_push(T&& value)
+    {
+        error_code ignored;
+        return try_push(std::move(value), ignored);
+    }
     [[nodiscard]] bool try_push(const T& value) requires std::copy_constructible<T>
     {
         return try_push(T(value));

@@ -38,7 +38,7 @@ public:
         return this->guarded([&] { return reserve_locked(); });
     }
     // A reservation for a push that is certain to follow: under some policies there always is room.
-    bool claim() noexcept;
+    verdict claim() noexcept;
     void cancel_reservation() noexcept;
     // Whether a reservation may be used: not after a discarding close.
     bool can_fill() noexcept { return !read(discarded_); }
@@ -128,6 +128,9 @@ protected:
         --size_;
         return remove_next();
     }
+    // Takes an item out of the line, which is done with it; null if all that there are have been
+    // promised.
+    item_node* take_out(item_node& n, ready_list& ready) noexcept;
     // Why there was none.
     verdict explain_empty() const noexcept
     {

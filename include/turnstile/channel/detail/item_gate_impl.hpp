@@ -307,6 +307,18 @@ void item_gate<Threading, Store>::drop_one(item_list& dropped) noexcept
 }
 
 template <class Threading, class Store>
+item_node* item_gate<Threading, Store>::take_out(item_node& n, ready_list& ready) noexcept
+{
+    if (size_ == 0)
+        return nullptr;
+    withdraw(n);
+    --size_;
+    --unfinished_;
+    serve(ready);
+    return &n;
+}
+
+template <class Threading, class Store>
 void item_gate<Threading, Store>::fill(item_node& n, ready_list& ready, item_list& dropped) noexcept
 {
     --reserved_;
@@ -328,14 +340,15 @@ void item_gate<Threading, Store>::fill(item_node& n, ready_list& ready, item_lis
 // ------------------------------------------------------------- called without the lock ----
 
 template <class Threading, class Store>
-bool item_gate<Threading, Store>::claim() noexcept
+verdict item_gate<Threading, Store>::claim() noexcept
 {
     return this->guarded([&] {
-        if (!may_enter() && !refuse_entry().is_granted())
-            return false;
-        quiet_limit_ = 0;
-        ++reserved_;
-        return true;
+        const verdict now = may_enter() ? verdict::granted() : refuse_entry();
+        if (now.is_granted()) {
+            quiet_limit_ = 0;
+            ++reserved_;
+        }
+        return now;
     });
 }
 

@@ -52,7 +52,7 @@ public:
     /// seen when it is delivered: the one that is next then. Until then the item stays where it
     /// is, even if others fill the queue meanwhile.
     /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<popped_t<T>> Token = default_token_t<Executor>>
     auto async_pop(Token&& token = Token())
     {
         return start_wait(pop_ask<item_queue>{{this}}, std::forward<Token>(token));
@@ -69,34 +69,51 @@ public:
     /// Cancel safety: as `async_pop`, for all of the items. But where the moves of T may throw,
     /// and one does as they are handed over, or there is no memory for them, all are lost, and
     /// stay unfinished.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<std::vector<T>> Token = default_token_t<Executor>>
     auto async_pop_n(std::size_t most, Token&& token = Token())
     {
         return start_wait(batch_ask<item_queue>{{this}, most}, std::forward<Token>(token));
     }
 
-    /// Takes the next item if one is there; never waits. Thread safety: as the policy says.
-    [[nodiscard]] std::optional<T> try_pop()
+    /// Takes the next item if one is there; never waits. `ec` is set if none will come: to
+    /// what `async_pop` would say. Thread safety: as the policy says.
+    [[nodiscard]] std::optional<T> try_pop(error_code& ec)
     {
         std::optional<typename state_type::stored> item;
-        if (!this->state().pop_now(item).is_granted())
+        const verdict now = this->state().pop_now(item);
+        ec = now.error();
+        if (!now.is_granted())
             return std::nullopt;
         return parcel<std::optional<T>>::open(std::move(*item));
     }
+    /// The same, without saying why there is none.
+    [[nodiscard]] std::optional<T> try_pop()
+    {
+        error_code ignored;
+        return try_pop(ignored);
+    }
 
-    /// Takes up to `most` items, none if there are none; never waits. If there is no memory for
-    /// the result, throws and takes nothing; if a move of T throws, all of them are lost, and
-    /// stay unfinished. Thread safety: as the policy says.
-    [[nodiscard]] std::vector<T> try_pop_n(std::size_t most)
+    /// Takes up to `most` items, none if there are none; never waits. `ec` as for `try_pop`, and
+    /// `errc::invalid_argument` if `most` is 0. If there is no memory for the result, throws and
+    /// takes nothing; if a move of T throws, all of them are lost, and stay unfinished. Thread
+    /// safety: as the policy says.
+    [[nodiscard]] std::vector<T> try_pop_n(std::size_t most, error_code& ec)
     {
         std::vector<T> items;
-        take_batch(most, items, [](auto&& stored) -> T&& {
+        const verdict now = take_batch(most, items, [](auto&& stored) -> T&& {
             if constexpr (moves_safely<T>)
                 return std::move(stored);
             else
                 return std::move(*stored);
         });
+        ec = now.error();
         return items;
+    }
+    /// The same, without saying why there are none.
+    [[nodiscard]] std::vector<T> try_pop_n(std::size_t most)
+    {
+        error_code ignored;
+        return try_pop_n(most, ignored);
     }
 
     // -------------------------------------------------------------------- reserve ----
@@ -114,18 +131,26 @@ public:
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: cancelled before the handler runs, it holds nothing.
     /// Fairness: FIFO, together with those who push. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<reservation_type> Token = default_token_t<Executor>>
     auto async_reserve(Token&& token = Token())
     {
         return start_wait(reserve_ask<item_queue>{{this}}, std::forward<Token>(token));
     }
 
-    /// A place if one is free now and nobody waits for it, else an empty reservation. Thread
-    /// safety: as the policy says.
+    /// A place if one is free now and nobody waits for it, else an empty reservation. `ec` is
+    /// set if waiting would not help: to what `async_reserve` would say. Thread safety: as the
+    /// policy says.
+    [[nodiscard]] reservation_type try_reserve(error_code& ec) noexcept
+    {
+        const verdict now = this->state().try_reserve();
+        ec = now.error();
+        return now.is_granted() ? place_in(this->state()) : reservation_type();
+    }
+    /// The same, without saying why there is none.
     [[nodiscard]] reservation_type try_reserve() noexcept
     {
-        return this->state().try_reserve().is_granted() ? place_in(this->state())
-                                                        : reservation_type();
+        error_code ignored;
+        return try_reserve(ignored);
     }
 
     // ----------------------------------------------------------------------- join ----
@@ -156,7 +181,7 @@ public:
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
     /// Fairness: all go at once. Thread safety: as the policy says.
-    template <class Token = default_token_t<Executor>>
+    template <token_for<void> Token = default_token_t<Executor>>
     auto async_join(Token&& token = Token())
     {
         return start_wait(join_ask<item_queue>{{this}}, std::forward<Token>(token));
@@ -207,15 +232,19 @@ protected:
             std::forward<Token>(token));
     }
 
-    // The value is moved only if there is a place for it.
-    bool try_push_with(T&& value, label_type&& label, item_ticket& ticket)
+    // The value is moved only if there is a place for it. `ec` is set if waiting would not help.
+    bool try_push_with(T&& value, label_type&& label, item_ticket& ticket, error_code& ec)
     {
+        verdict now = verdict::wait();
         if constexpr (moves_safely<T>)
-            return this->state().push_now(label, value, ticket).is_granted();
-        if (!this->state().claim())
+            now = this->state().push_now(label, value, ticket);
+        else
+            now = this->state().claim();
+        ec = now.error();
+        if (!now.is_granted())
             return false;
-        error_code ec;
-        ticket = place_in(this->state()).fill(std::move(value), std::move(label), ec);
+        if constexpr (!moves_safely<T>)
+            ticket = place_in(this->state()).fill(std::move(value), std::move(label), ec);
         return !ec;
     }
 

@@ -120,7 +120,6 @@ public:
     verdict pop_now(std::optional<stored>& out) noexcept
     {
         bool surplus = false;
-        wait_state_ptr<Threading> keep_alive;
         node* n = this->guarded([&]() -> node* {
             if (!this->may_take_quietly()) [[unlikely]]
                 return nullptr;
@@ -129,32 +128,33 @@ public:
             surplus = has_surplus();
             return next;
         });
-        if (!n) [[unlikely]] {
-            const verdict now = this->update([&](ready_list& ready) {
-                n = static_cast<node*>(this->take(ready));
-                this->look_for_quiet();
-                if (!n)
-                    return this->explain_empty();
-                empty_locked(*n, out);
-                surplus = has_surplus();
-                if (!trivial || surplus) // those it lets go may destroy the queue
-                    keep_alive = this;
-                return verdict::granted();
-            });
-            if (!n)
-                return now;
-        }
+        if (!n) [[unlikely]]
+            return take_with([&](ready_list& ready) { return this->take(ready); }, out);
         empty(*n, out);
         if (surplus) [[unlikely]]
             free_surplus(2);
         return verdict::granted();
     }
 
-    // Where the store has priorities; the old one is destroyed by the caller.
+    // --- Where the store has priorities: by what a push gave.
+
+    // The old one is destroyed by the caller.
     bool change(const item_ticket& ticket, label& priority) noexcept
     {
-        return this->guarded(
-            [&] { return this->store().change(*ticket.node, ticket.turn, priority); });
+        return this->guarded([&] {
+            const bool here = holds(ticket);
+            if (here)
+                this->store().change(*ticket.node, priority);
+            return here;
+        });
+    }
+    void erase(const item_ticket& ticket, std::optional<stored>& out) noexcept
+    {
+        take_with(
+            [&](ready_list& ready) {
+                return holds(ticket) ? this->take_out(*ticket.node, ready) : nullptr;
+            },
+            out);
     }
 
     // --- With a waiter.
@@ -251,6 +251,37 @@ private:
                 return;
             delete static_cast<node*>(spare);
         }
+    }
+
+    bool holds(const item_ticket& ticket) noexcept
+    {
+        return this->store().holds(*ticket.node, ticket.turn);
+    }
+
+    // Takes the item that take(ready) gives, if any, which may let others go.
+    template <class Take>
+    verdict take_with(Take take, std::optional<stored>& out) noexcept
+    {
+        bool surplus = false;
+        wait_state_ptr<Threading> keep_alive;
+        node* n = nullptr;
+        const verdict now = this->update([&](ready_list& ready) {
+            n = static_cast<node*>(take(ready));
+            this->look_for_quiet();
+            if (!n)
+                return this->explain_empty();
+            empty_locked(*n, out);
+            surplus = has_surplus();
+            if (!trivial || surplus) // those it lets go may destroy the queue
+                keep_alive = this;
+            return verdict::granted();
+        });
+        if (!n)
+            return now;
+        empty(*n, out);
+        if (surplus) [[unlikely]]
+            free_surplus(2);
+        return now;
     }
 
     // Takes the value out of a node, and keeps the node: the part of it that is done under the

@@ -72,16 +72,18 @@ public:
         });
     }
 
-    // Gives an item another priority, if it is still here; `priority` has the old one then.
-    bool change(item_node& any, std::uint64_t turn, Priority& priority) noexcept
+    // Whether the item that had this turn is still here.
+    bool holds(const item_node& any, std::uint64_t turn) const noexcept
+    {
+        return static_cast<const node&>(any).home == this && any.turn == turn;
+    }
+    // Gives an item another priority; `priority` has the old one then.
+    void change(item_node& any, Priority& priority) noexcept
     {
         auto& n = static_cast<node&>(any);
-        if (n.home != this || n.turn != turn)
-            return false;
         erase(n);
         std::swap(n.priority, priority);
         insert(n);
-        return true;
     }
 
 private:
