@@ -96,18 +96,18 @@ bool post_to(const Executors& executors, Relationship relationship, postable& p)
     return true;
 }
 
-work_guard tracked(std::monostate) { return {}; }
+void track(std::monostate, work_guard&) {}
 
 template <class Executor>
-work_guard tracked(const Executor& executor)
+void track(const Executor& executor, work_guard& work)
 {
-    return asio::prefer(executor, execution::outstanding_work.tracked);
+    work.hold(asio::prefer(executor, execution::outstanding_work.tracked));
 }
 
 template <class Inner>
-work_guard tracked(const asio::strand<Inner>& strand)
+void track(const asio::strand<Inner>& strand, work_guard& work)
 {
-    return completion_target(strand.get_inner_executor()).track();
+    completion_target(strand.get_inner_executor()).track_in(work);
 }
 
 template <class Executor>
@@ -156,9 +156,11 @@ bool completion_target::post_next(postable& p) const noexcept
     return post_to(executor_, execution::relationship.continuation, p);
 }
 
-work_guard completion_target::track() const
+void completion_target::track_in(work_guard& work) const
 {
-    return std::visit([](const auto& executor) { return tracked(executor); }, executor_);
+    if (const auto* io = std::get_if<io_executor>(&executor_)) [[likely]]
+        return detail::track(*io, work);
+    std::visit([&](const auto& executor) { detail::track(executor, work); }, executor_);
 }
 
 bool completion_target::outside_running_strand() const noexcept

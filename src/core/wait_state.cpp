@@ -43,7 +43,7 @@ template <class Threading>
 void wait_state<Threading>::track_home() noexcept
 {
     try {
-        home_work_ = home_.track();
+        home_.track_in(home_work_);
     } catch (...) {
         // No memory, for an executor that needs some: better to wait without it than not at all.
     }
@@ -65,7 +65,7 @@ bool wait_state<Threading>::reopen(waiter& w) noexcept
 template <class Threading>
 void wait_state<Threading>::send_last() noexcept
 {
-    const work_guard done = std::exchange(home_work_, work_guard());
+    const work_guard done = home_work_.take();
     const bool claimed = delivery_.claim();
     mutex_.unlock();
     if (claimed)
@@ -196,7 +196,7 @@ void wait_state<Threading>::shut_down() noexcept
         waiting_ = 0;
         while (!delivery_.ready().empty())
             doomed.push_back(delivery_.ready().take_front());
-        done = std::exchange(home_work_, work_guard());
+        done = home_work_.take();
         gone = std::exchange(home_, completion_target());
     }
     while (!doomed.empty())

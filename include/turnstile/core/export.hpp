@@ -18,11 +18,14 @@
 #    define TURNSTILE_EXPORT __attribute__((visibility("default")))
 #endif
 
-// Marks what is seldom called, and would only bloat its callers.
+// TURNSTILE_COLD marks what is seldom called, and would only bloat its callers;
+// TURNSTILE_HOT what is smaller than a call of it.
 #if defined(__GNUC__)
 #    define TURNSTILE_COLD [[gnu::noinline, gnu::cold]]
 #    define TURNSTILE_NOINLINE [[gnu::noinline]]
+#    define TURNSTILE_HOT [[gnu::always_inline]] inline
 #else
 #    define TURNSTILE_COLD
 #    define TURNSTILE_NOINLINE
+#    define TURNSTILE_HOT inline
 #endif

@@ -11,7 +11,9 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include <concepts>
+#include <optional>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 namespace turnstile::detail {
@@ -23,9 +25,55 @@ using tracked_t = std::decay_t<decltype(asio::prefer(std::declval<const Executor
 using io_executor = asio::io_context::executor_type;
 using pool_executor = asio::thread_pool::executor_type;
 
-// Outstanding work on one execution context: run() does not return while it is held.
-using work_guard = std::variant<std::monostate, tracked_t<io_executor>, tracked_t<pool_executor>,
-                                tracked_t<asio::any_io_executor>>;
+// Outstanding work on one execution context: run() does not return while it is held. Who waits
+// alone takes it up and gives it up each time. So what it nearly always is stays out of the
+// variant, which would be visited at every turn.
+class work_guard {
+public:
+    work_guard() noexcept = default;
+    work_guard(work_guard&& other) noexcept { take_from(other); }
+    work_guard& operator=(work_guard&& other) noexcept
+    {
+        io_.reset();
+        other_.reset();
+        take_from(other);
+        return *this;
+    }
+
+    explicit operator bool() const noexcept { return io_ || other_; }
+
+    // Takes it up where there was none.
+    template <class Tracked>
+    void hold(Tracked&& executor)
+    {
+        if constexpr (std::is_same_v<Tracked, tracked_t<io_executor>>)
+            io_.emplace(std::move(executor));
+        else
+            other_.emplace(std::move(executor));
+    }
+    work_guard take() noexcept { return std::move(*this); }
+
+private:
+    using other_work = std::variant<tracked_t<pool_executor>, tracked_t<asio::any_io_executor>>;
+
+    void take_from(work_guard& from) noexcept
+    {
+        if (from.io_) [[likely]] {
+            io_.emplace(std::move(*from.io_));
+            from.io_.reset();
+        } else if (from.other_) {
+            take_other(from);
+        }
+    }
+    TURNSTILE_COLD void take_other(work_guard& from) noexcept
+    {
+        other_.emplace(std::move(*from.other_));
+        from.other_.reset();
+    }
+
+    std::optional<tracked_t<io_executor>> io_;
+    std::optional<other_work> other_;
+};
 
 // Where completions go. It looks through any_io_executor to the executors Asio ships, since
 // type erasure is the dearest part of a post; anything else stays type-erased.
@@ -50,7 +98,13 @@ public:
     // The same where p may just as well run right after the current handler.
     bool post_next(postable& p) const noexcept;
 
-    work_guard track() const;
+    void track_in(work_guard& work) const;
+    work_guard track() const
+    {
+        work_guard work;
+        track_in(work);
+        return work;
+    }
 
     // Whether this is a strand of an io_context that has not stopped, and the caller is not
     // in it; false where that cannot be told.

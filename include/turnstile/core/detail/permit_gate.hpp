@@ -3,6 +3,7 @@
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
 #include <turnstile/core/error.hpp>
+#include <turnstile/core/export.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -48,7 +49,7 @@ public:
     }
 
     // The fast path of a wait for n permits.
-    verdict try_now(std::uint64_t n) noexcept
+    TURNSTILE_HOT verdict try_now(std::uint64_t n) noexcept
     {
         if (n != 0 && try_acquire(n)) [[likely]]
             return verdict::granted();

@@ -62,7 +62,7 @@ public:
     }
 
     // Called on w's executor as it completes; whether it gets what it waited for.
-    bool settle(waiter& w) noexcept
+    TURNSTILE_HOT bool settle(waiter& w) noexcept
     {
         // Without a cancellation handler nobody else can change w's fate any more.
         if (w.is_cancellable)
@@ -204,7 +204,7 @@ private:
     TURNSTILE_COLD void track_home() noexcept;
     void keep_context_running() noexcept
     {
-        if (home_work_.index() == 0)
+        if (!home_work_)
             track_home();
     }
 
@@ -235,10 +235,10 @@ private:
     TURNSTILE_COLD void send_last() noexcept;
     TURNSTILE_COLD void send_elsewhere(waiter& w) noexcept;
     TURNSTILE_COLD void send_elsewhere(ready_list& ready) noexcept;
-    bool holds_idle_work() const noexcept { return home_work_.index() != 0 && !has_waiters(); }
+    bool holds_idle_work() const noexcept { return home_work_ && !has_waiters(); }
     work_guard take_idle_work() noexcept
     {
-        return holds_idle_work() ? std::exchange(home_work_, work_guard()) : work_guard();
+        return holds_idle_work() ? home_work_.take() : work_guard();
     }
 
     mutex_type mutex_;
