@@ -91,7 +91,9 @@ public:
     void give_back() noexcept
     {
         bool fits = false;
-        if (!gate::release_quickly(1, fits)) [[unlikely]]
+        if (max_wait_ == nanoseconds::max())
+            gate::release(1); // there is no alarm to look after
+        else if (!gate::release_quickly(1, fits)) [[unlikely]]
             this->update([&](ready_list& ready) { put_back(ready); });
     }
     // The end of a call: gives its permit back, and learns from it.
