@@ -36,7 +36,9 @@ void without_memory(F f)
     BOOST_TEST_REQUIRE(failing.happened());
 }
 
-BOOST_AUTO_TEST_SUITE(strands_without_memory)
+// What a strand asks for comes from aligned_alloc.
+BOOST_AUTO_TEST_SUITE(strands_without_memory,
+                      *boost::unit_test::enable_if<heap::sees_aligned_alloc>())
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(the_context_has_work_until_the_next_wake_up, Semaphore, semaphores)
 {

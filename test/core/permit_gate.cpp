@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(permits_survive_a_resize_that_meets_their_release)
 {
     for (const bool before : {false, true}) {
         asio::io_context io;
-        turnstile::detail::owned_state<gate> g(io.get_executor(), 2, 2);
+        turnstile::detail::owned_state<gate> g(io.get_executor(), 2U, 2U);
         BOOST_TEST(g->try_acquire(2));
         if (before) {
             g->resize(1);
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(permits_survive_a_resize_that_meets_their_release)
 BOOST_AUTO_TEST_CASE(a_release_of_too_much_is_refused_whatever_it_meets)
 {
     asio::io_context io;
-    turnstile::detail::owned_state<gate> g(io.get_executor(), 1, 2);
+    turnstile::detail::owned_state<gate> g(io.get_executor(), 1U, 2U);
     BOOST_TEST(g->try_acquire(1));
     interrupted::meanwhile = {[&] { g->resize(3); }, [&] { g->resize(2); }};
     BOOST_TEST(!g->release(3));
