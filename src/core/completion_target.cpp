@@ -61,13 +61,15 @@ void submit(std::monostate, Relationship, postable&)
 template <class Executor, class Relationship>
 void submit(const Executor& executor, Relationship relationship, postable& p)
 {
-    const auto never =
-        asio::prefer(asio::require(executor, execution::blocking.never), relationship);
+    const auto never = [&] {
+        return asio::prefer(asio::require(executor, execution::blocking.never), relationship);
+    };
     if constexpr (queues_in_one_piece<Executor>) {
         using memory = buffer_allocator<void, postable::memory_size>;
-        asio::prefer(never, execution::allocator(memory(p.memory()))).execute(posted(p));
+        asio::prefer(never(), execution::allocator(memory(p.memory()))).execute(posted(p));
     } else {
-        never.execute(posted(p));
+        posted function(p); // before there is an executor to queue it, which may take memory
+        never().execute(std::move(function));
     }
 }
 

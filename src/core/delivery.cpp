@@ -3,8 +3,8 @@
 
 namespace turnstile::detail {
 
-// There was no memory: they stay ready, and go with the next wake-up. If there can be none any
-// more, they go now.
+// There was no memory: they stay ready, and go with the next wake-up, for which the context is
+// kept running. If there can be none any more, they go now.
 template <class Threading>
 void delivery<Threading>::not_posted() noexcept
 {
@@ -14,9 +14,12 @@ void delivery<Threading>::not_posted() noexcept
     {
         std::scoped_lock lock(owner_.mutex_);
         queued_ = false;
-        done = owner_.take_idle_work();
         if (owner_.shut_down_ || !owner_.alive_.load(std::memory_order_relaxed))
             dropped.swap(ready_);
+        if (ready_.empty())
+            done = owner_.take_idle_work();
+        else
+            owner_.keep_context_running();
     }
     while (!dropped.empty())
         dropped.take_front().destroy();
@@ -43,14 +46,20 @@ template <class Threading>
 void delivery<Threading>::drain_locked()
 {
     const work_guard done = owner_.take_idle_work(); // this drain is work by itself
+    work_guard done_alone;
+    bool alone = false; // there was no memory for a successor
     for (int n = 1; !ready_.empty(); ++n) {
         waiter& next = ready_.take_front();
         const bool more = !ready_.empty();
         const bool claimed = claim();
         bool handed_on = queued_;
+        if (alone && !more) [[unlikely]]
+            done_alone = owner_.take_idle_work();
         owner_.mutex_.unlock();
-        if (claimed)
+        if (claimed) {
             handed_on = post();
+            alone = alone || !handed_on;
+        }
         next.invoke(); // if it throws, the others are the successor's
         if (!more || (n >= batch && handed_on))
             return;

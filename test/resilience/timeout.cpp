@@ -440,6 +440,25 @@ BOOST_AUTO_TEST_CASE(without_an_executor_it_takes_the_handlers_or_the_operations
     BOOST_TEST(timed_out);
 }
 
+// As everywhere in Asio: nobody else is there to run it.
+BOOST_AUTO_TEST_CASE(where_neither_handler_nor_operation_has_an_executor_it_is_the_systems)
+{
+    const auto nowhere = [](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code, int)>(
+            [](auto handler) { handler(error_code(), 3); }, token);
+    };
+    const auto ran_on = std::make_shared<std::promise<std::thread::id>>();
+    auto thread = ran_on->get_future();
+    nowhere(after(nanoseconds::max(),
+                  [ran_on](error_code, int) { ran_on->set_value(std::this_thread::get_id()); }));
+    BOOST_TEST((thread.get() != std::this_thread::get_id()));
+    turnstile::async_with_timeout<manual_clock>(io.get_executor(), 10s, nowhere,
+                                                done.handler([&](int v) { value = v; }));
+    BOOST_TEST(!done.done());
+    kit::run(io);
+    BOOST_TEST(value == 3);
+}
+
 BOOST_AUTO_TEST_CASE(what_the_initiation_throws_is_delivered)
 {
     const auto throwing = [](auto token) {

@@ -16,7 +16,8 @@ class wait_state;
 // other threads of the context help, and a handler that blocks holds up nobody. On a single
 // thread the successor comes to an empty list, or, after a bounded batch, goes on with it.
 //
-// The list is guarded by the owner's lock. If it is not empty, a drain is queued.
+// The list is guarded by the owner's lock. If it is not empty, a drain is queued, or there was no
+// memory for one.
 template <class Threading>
 class TURNSTILE_EXPORT delivery : postable {
 public:

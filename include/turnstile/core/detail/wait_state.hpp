@@ -245,7 +245,8 @@ private:
     // Those whose fate is open, in whatever queues.
     std::size_t waiting_ = 0;
     completion_target home_;
-    // Held while anybody is queued, so that the context's run() does not return.
+    // Held while anybody is queued, or ready and not to be posted, so that the context's run()
+    // does not return.
     work_guard home_work_;
     delivery<Threading> delivery_;
     typename Threading::template cell<std::size_t> references_{0};

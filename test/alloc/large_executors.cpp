@@ -1,0 +1,226 @@
+// Executors too large for the buffer in any_io_executor: whatever is made of one takes memory,
+// and there is none.
+#include "alloc/heap.hpp"
+#include "kit/completion.hpp"
+#include "kit/run.hpp"
+
+#include <turnstile/sync/event.hpp>
+#include <turnstile/sync/semaphore.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <cstddef>
+#include <new>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace {
+
+namespace asio = boost::asio;
+using kit::completion;
+using kit::dropping;
+
+// As good as Inner, and larger.
+template <class Inner>
+struct large_executor {
+    Inner inner;
+    std::array<void*, 16> ballast{};
+
+    template <class P>
+    auto require(const P& p) const
+        -> large_executor<std::decay_t<decltype(asio::require(std::declval<const Inner&>(), p))>>
+    {
+        return {asio::require(inner, p)};
+    }
+    template <class P>
+    auto prefer(const P& p) const
+        -> large_executor<std::decay_t<decltype(asio::prefer(std::declval<const Inner&>(), p))>>
+    {
+        return {asio::prefer(inner, p)};
+    }
+    template <class P>
+    auto query(const P& p) const noexcept -> decltype(asio::query(std::declval<const Inner&>(), p))
+    {
+        return asio::query(inner, p);
+    }
+    template <class F>
+    void execute(F f) const
+    {
+        inner.execute(std::move(f));
+    }
+    bool operator==(const large_executor& other) const noexcept { return inner == other.inner; }
+    bool operator!=(const large_executor& other) const noexcept { return inner != other.inner; }
+};
+
+auto large(asio::io_context& io)
+{
+    return large_executor<asio::io_context::executor_type>{io.get_executor()};
+}
+
+using semaphores = std::tuple<turnstile::semaphore, turnstile::local::semaphore>;
+
+constexpr auto keep = [](auto permit) { (void)permit.detach(); };
+
+// Tries k = 0, 1, 2, ... until an attempt gets by without meeting its failure.
+template <class Attempt>
+void sweep(Attempt attempt)
+{
+    for (const heap::failure how : {heap::failure::once, heap::failure::for_ever}) {
+        for (std::size_t k = 0;; ++k) {
+            BOOST_TEST_REQUIRE(k < 200U);
+            bool met = false;
+            BOOST_TEST_CONTEXT("allocation " << k << " fails "
+                                             << (how == heap::failure::once ? "once" : "for ever"))
+            {
+                met = attempt(k, how);
+            }
+            if (!met)
+                break;
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE(large_executors)
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_wait_starts_wholly_or_not_at_all, Semaphore, semaphores)
+{
+    sweep([&](std::size_t k, heap::failure how) {
+        kit::drained_context io;
+        Semaphore s(asio::any_io_executor(large(io)), 0);
+        completion c(dropping::is_expected);
+        bool thrown = false;
+        heap::failing failing(k, how);
+        try {
+            s.async_acquire(c.handler(keep));
+        } catch (const std::bad_alloc&) {
+            thrown = true;
+        }
+        failing.stop();
+        BOOST_TEST(c.dropped() == thrown);
+        s.release();
+        kit::run(io);
+        BOOST_TEST(c.succeeded() == !thrown);
+        BOOST_TEST(s.available() == (thrown ? 1U : 0U));
+        return failing.happened();
+    });
+}
+
+// Of a wait for which there was memory, but not to keep its context running.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_waits_or_is_thrown_an_exception, Semaphore, semaphores)
+{
+    if constexpr (heap::sees_aligned_alloc) {
+        sweep([&](std::size_t k, heap::failure how) {
+            kit::drained_context io;
+            Semaphore s(asio::any_io_executor(large(io)), 0);
+            bool succeeded = false;
+            bool failed = false;
+            std::optional<heap::failing> failing;
+            asio::co_spawn(
+                asio::any_io_executor(large(io)),
+                [&]() -> asio::awaitable<void> {
+                    failing.emplace(k, how);
+                    try {
+                        auto permit = co_await s.async_acquire();
+                        (void)permit.detach();
+                        succeeded = true;
+                    } catch (const std::bad_alloc&) {
+                        failing->stop();
+                        failed = true;
+                    }
+                },
+                asio::detached);
+            kit::poll_leaves_work(io);
+            failing->stop();
+            s.release();
+            kit::run(io);
+            BOOST_TEST(succeeded != failed);
+            BOOST_TEST(s.available() == (succeeded ? 0U : 1U));
+            return failing->happened();
+        });
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_on_one_starts_wholly_or_not_at_all, Semaphore, semaphores)
+{
+    for (const unsigned available : {0U, 1U}) {
+        sweep([&](std::size_t k, heap::failure how) {
+            kit::drained_context home;
+            kit::drained_context elsewhere;
+            Semaphore s(home, available);
+            completion c(dropping::is_expected);
+            bool thrown = false;
+            heap::failing failing(k, how);
+            try {
+                s.async_acquire(asio::bind_executor(large(elsewhere), c.handler(keep)));
+            } catch (const std::bad_alloc&) {
+                thrown = true;
+            }
+            failing.stop();
+            // What is posted may fail as well: then it is dropped, and given back.
+            kit::poll_leaves_work(home);
+            kit::poll_leaves_work(elsewhere);
+            if (!c.done() && !c.dropped())
+                s.release();
+            kit::run(home);
+            kit::run(elsewhere);
+            BOOST_TEST(c.done() != c.dropped());
+            BOOST_TEST((c.dropped() || !thrown));
+            BOOST_TEST(s.available() == (c.succeeded() ? 0U : available));
+            return failing.happened();
+        });
+    }
+}
+
+// What cannot be posted to the object's own executor goes with the next wake-up.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_wake_up_there_is_no_memory_for_is_not_lost, Semaphore, semaphores)
+{
+    sweep([&](std::size_t k, heap::failure how) {
+        kit::drained_context io;
+        Semaphore s(asio::any_io_executor(large(io)), 0);
+        completion first;
+        completion second;
+        s.async_acquire(first.handler(keep));
+        s.async_acquire(second.handler(keep));
+        heap::failing failing(k, how);
+        s.release();
+        failing.stop();
+        s.release();
+        kit::run(io);
+        BOOST_TEST(first.succeeded());
+        BOOST_TEST(second.succeeded());
+        return failing.happened();
+    });
+}
+
+// What cannot be posted to a handler's own is dropped, and what it was granted given back.
+BOOST_AUTO_TEST_CASE(a_wake_up_elsewhere_there_is_no_memory_for_passes_its_grant_on)
+{
+    sweep([&](std::size_t k, heap::failure how) {
+        kit::drained_context home;
+        kit::drained_context elsewhere;
+        turnstile::semaphore s(home, 0);
+        completion first(dropping::is_expected);
+        completion second;
+        s.async_acquire(asio::bind_executor(large(elsewhere), first.handler(keep)));
+        s.async_acquire(second.handler(keep));
+        heap::failing failing(k, how);
+        s.release();
+        failing.stop();
+        kit::poll_leaves_work(home);
+        kit::poll_leaves_work(elsewhere);
+        BOOST_TEST(first.done() != first.dropped());
+        BOOST_TEST(second.done() == first.dropped());
+        s.release();
+        kit::run(home);
+        BOOST_TEST(second.succeeded());
+        return failing.happened();
+    });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

@@ -1,0 +1,130 @@
+// What a call lets go may destroy the queue, on another thread, before the call is over. That it
+// is really not touched any more is for the address sanitizer to say.
+#include "kit/thread_executor.hpp"
+
+#include <turnstile/channel/queue.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using turnstile::error_code;
+using turnstile::overflow;
+
+// Strings, since what is trivial is taken out before anybody goes.
+using queue = turnstile::queue<std::string>;
+
+// Has no memory for what it is given, if told so.
+class refusing_executor : public kit::thread_executor {
+public:
+    refusing_executor(asio::execution_context& context, bool& refuses) noexcept
+        : thread_executor(context), refuses_(&refuses)
+    {
+    }
+    using thread_executor::query;
+    refusing_executor require(asio::execution::blocking_t::never_t) const noexcept { return *this; }
+    template <class F>
+    void execute(F&& f) const
+    {
+        if (*refuses_)
+            throw std::bad_alloc();
+        thread_executor::execute(std::forward<F>(f));
+    }
+
+private:
+    bool* refuses_;
+};
+
+struct fixture {
+    ~fixture() { BOOST_TEST(!q); }
+
+    void make(std::size_t capacity, overflow on_full = overflow::wait)
+    {
+        q = std::make_unique<queue>(refusing_executor(context, refuses), capacity, on_full);
+    }
+    // The handler of one who ends the queue as soon as it may go.
+    auto ending()
+    {
+        return [this](error_code ec) {
+            if (!ec)
+                q.reset();
+        };
+    }
+    // A full queue, with somebody who waits to push.
+    void make_crowded()
+    {
+        make(1);
+        BOOST_TEST_REQUIRE(q->try_push("first"));
+        q->async_push("second", ending());
+        BOOST_TEST_REQUIRE(q.get());
+    }
+
+    asio::io_context context;
+    bool refuses = false;
+    std::unique_ptr<queue> q;
+};
+
+BOOST_FIXTURE_TEST_SUITE(queue_last_use, fixture)
+
+BOOST_AUTO_TEST_CASE(whoever_goes_as_an_item_is_popped_may_destroy_the_queue)
+{
+    make_crowded();
+    const auto got = q->try_pop();
+    BOOST_TEST((got == "first"));
+}
+
+BOOST_AUTO_TEST_CASE(whoever_goes_as_a_coroutine_pops_may_destroy_the_queue)
+{
+    make_crowded();
+    std::string got;
+    asio::co_spawn(
+        context, [&]() -> asio::awaitable<void> { got = co_await q->async_pop(); }, asio::detached);
+    context.run();
+    BOOST_TEST(got == "first");
+}
+
+BOOST_AUTO_TEST_CASE(whoever_goes_as_a_batch_is_popped_may_destroy_the_queue)
+{
+    make_crowded();
+    const auto got = q->try_pop_n(2);
+    BOOST_TEST((got == std::vector<std::string>{"first", "second"}));
+}
+
+BOOST_AUTO_TEST_CASE(whoever_goes_as_a_coroutine_pops_a_batch_may_destroy_the_queue)
+{
+    make_crowded();
+    std::vector<std::string> got;
+    asio::co_spawn(
+        context, [&]() -> asio::awaitable<void> { got = co_await q->async_pop_n(1); },
+        asio::detached);
+    context.run();
+    BOOST_TEST((got == std::vector<std::string>{"first"}));
+}
+
+// A push that drops an item lets nobody go, but for those who could not go before.
+BOOST_AUTO_TEST_CASE(whoever_goes_as_an_item_is_dropped_may_destroy_the_queue)
+{
+    make(1, overflow::drop_oldest);
+    BOOST_TEST_REQUIRE(q->try_push("dropped"));
+    BOOST_TEST_REQUIRE(q->try_push("first"));
+    q->async_join(ending());
+    BOOST_TEST_REQUIRE(q->try_pop().has_value());
+    refuses = true;
+    q->task_done(); // would let the other go
+    refuses = false;
+    BOOST_TEST_REQUIRE(q->try_push("second"));
+    BOOST_TEST_REQUIRE(q.get());
+    BOOST_TEST(q->try_push("third"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

@@ -1,0 +1,127 @@
+// A drain that cannot post its successor, since the executor has no memory for it, does all of
+// the work itself.
+#include "kit/completion.hpp"
+#include "kit/run.hpp"
+
+#include <turnstile/sync/event.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <new>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using kit::completion;
+
+using events = std::tuple<turnstile::event, turnstile::local::event>;
+
+// An executor that has no memory for what it is given, if told so.
+template <class Inner>
+struct refusing_executor {
+    Inner inner;
+    const bool* refuses;
+
+    template <class P>
+    auto require(const P& p) const
+        -> refusing_executor<std::decay_t<decltype(asio::require(std::declval<const Inner&>(), p))>>
+    {
+        return {asio::require(inner, p), refuses};
+    }
+    template <class P>
+    auto prefer(const P& p) const
+        -> refusing_executor<std::decay_t<decltype(asio::prefer(std::declval<const Inner&>(), p))>>
+    {
+        return {asio::prefer(inner, p), refuses};
+    }
+    template <class P>
+    auto query(const P& p) const noexcept -> decltype(asio::query(std::declval<const Inner&>(), p))
+    {
+        return asio::query(inner, p);
+    }
+    template <class F>
+    void execute(F f) const
+    {
+        if (*refuses)
+            throw std::bad_alloc();
+        inner.execute(std::move(f));
+    }
+    bool operator==(const refusing_executor& other) const noexcept { return inner == other.inner; }
+    bool operator!=(const refusing_executor& other) const noexcept { return inner != other.inner; }
+};
+
+struct fixture {
+    asio::any_io_executor executor()
+    {
+        return refusing_executor<asio::io_context::executor_type>{io.get_executor(), &refuses};
+    }
+
+    kit::drained_context io;
+    bool refuses = false;
+};
+
+BOOST_AUTO_TEST_SUITE(delivery)
+
+// More than a drain runs if another can go on.
+BOOST_AUTO_TEST_CASE_TEMPLATE(all_go_although_no_other_drain_can_help, Event, events)
+{
+    fixture f;
+    Event e(f.executor());
+    std::vector<completion> all(300);
+    for (auto& c : all)
+        e.async_wait(c.handler([] {}));
+    e.set();
+    f.refuses = true;
+    BOOST_TEST(!kit::poll_leaves_work(f.io));
+    for (auto& c : all)
+        BOOST_TEST(c.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_work_is_another_drains_when_there_is_memory_again, Event, events)
+{
+    fixture f;
+    Event e(f.executor());
+    std::vector<completion> all(300);
+    for (auto& c : all)
+        e.async_wait(c.handler([&, last = &c == &all[150]] {
+            if (last)
+                f.refuses = false;
+        }));
+    e.set();
+    f.refuses = true;
+    BOOST_TEST(!kit::poll_leaves_work(f.io));
+    for (auto& c : all)
+        BOOST_TEST(c.succeeded());
+}
+
+// Then there is nobody to run the others, until the next wake-up.
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_others_outlast_one_that_throws_meanwhile, Event, events)
+{
+    struct thrown {};
+    fixture f;
+    Event e(f.executor());
+    std::vector<completion> all(3);
+    e.async_wait(all[0].handler([] {}));
+    e.async_wait(all[1].handler([] { throw thrown(); }));
+    e.async_wait(all[2].handler([] {}));
+    e.set();
+    f.refuses = true;
+    BOOST_CHECK_THROW(f.io.run(), thrown);
+    f.refuses = false;
+    BOOST_TEST(kit::poll_leaves_work(f.io), "run() would have returned");
+    BOOST_TEST(!all[2].done());
+    completion next;
+    e.async_wait(next.handler([] {}));
+    BOOST_TEST(!kit::poll_leaves_work(f.io));
+    BOOST_TEST(all[2].succeeded());
+    BOOST_TEST(next.succeeded());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace
