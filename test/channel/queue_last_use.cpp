@@ -125,6 +125,23 @@ BOOST_AUTO_TEST_CASE(whoever_goes_as_an_item_is_dropped_may_destroy_the_queue)
     BOOST_TEST(q->try_push("third"));
 }
 
+// The same where there is no room in memory that was used before: then it looks twice.
+BOOST_AUTO_TEST_CASE(whoever_goes_before_a_push_gets_memory_may_destroy_the_queue)
+{
+    make(1, overflow::drop_oldest);
+    BOOST_TEST_REQUIRE(q->try_push("first"));
+    q->async_join(ending());
+    BOOST_TEST_REQUIRE(q->try_pop().has_value());
+    refuses = true;
+    q->task_done();
+    refuses = false;
+    BOOST_TEST_REQUIRE(q->try_push("second"));
+    BOOST_TEST_REQUIRE(q.get());
+    error_code ec;
+    BOOST_TEST(!q->try_push("third", ec));
+    BOOST_TEST((ec == turnstile::errc::closed));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

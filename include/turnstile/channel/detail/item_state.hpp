@@ -362,8 +362,10 @@ private:
             if (!full.is_granted())
                 return full;
             starved = !n && !(n = static_cast<node*>(spare_.take()));
-            if (starved)
+            if (starved) {
+                keep_alive = this; // for what follows, as for a pop
                 return verdict::wait();
+            }
             n->fill(l, value);
             ticket = {n, 0};
             if (!enters) // as for a pop
