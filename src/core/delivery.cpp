@@ -45,26 +45,23 @@ void delivery<Threading>::run(postable& self, how what)
 template <class Threading>
 void delivery<Threading>::drain_locked()
 {
-    const work_guard done = owner_.take_idle_work(); // this drain is work by itself
-    work_guard done_alone;
-    bool alone = false; // there was no memory for a successor
+    work_guard done; // given up with the last: until then there may be no memory for a successor
     for (int n = 1; !ready_.empty(); ++n) {
         waiter& next = ready_.take_front();
         const bool more = !ready_.empty();
+        if (!more)
+            done = owner_.take_idle_work(); // this drain is work by itself
         const bool claimed = claim();
         bool handed_on = queued_;
-        if (alone && !more) [[unlikely]]
-            done_alone = owner_.take_idle_work();
         owner_.mutex_.unlock();
-        if (claimed) {
+        if (claimed)
             handed_on = post();
-            alone = alone || !handed_on;
-        }
         next.invoke(); // if it throws, the others are the successor's
         if (!more || (n >= batch && handed_on))
             return;
         owner_.mutex_.lock();
     }
+    done = owner_.take_idle_work();
     owner_.mutex_.unlock();
 }
 
