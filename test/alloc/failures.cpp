@@ -1,5 +1,5 @@
 // Allocation k fails, once or for ever, for every k: nothing is lost, nothing is doubled.
-#include "alloc/heap.hpp"
+#include "alloc/sweep.hpp"
 #include "contract/subject.hpp"
 #include "kit/run.hpp"
 
@@ -16,33 +16,12 @@ using namespace contract;
 using kit::completion;
 using kit::dropping;
 
-constexpr heap::failure both_ways[] = {heap::failure::once, heap::failure::for_ever};
-
-// Tries k = 0, 1, 2, ... until an attempt gets by without meeting its failure.
-template <class Attempt>
-void sweep(Attempt attempt)
-{
-    for (heap::failure how : both_ways) {
-        for (std::size_t k = 0;; ++k) {
-            BOOST_TEST_REQUIRE(k < 200U);
-            bool met = false;
-            BOOST_TEST_CONTEXT("allocation " << k << " fails "
-                                             << (how == heap::failure::once ? "once" : "for ever"))
-            {
-                met = attempt(k, how);
-            }
-            if (!met)
-                break;
-        }
-    }
-}
-
 BOOST_AUTO_TEST_SUITE(allocation_failures)
 
 // Where an object must remember something for the wait, it may also be refused.
 CONTRACT(a_callback_starts_wholly_or_not_at_all)
 {
-    sweep([&](std::size_t k, heap::failure how) {
+    heap::sweep([&](std::size_t k, heap::failure how) {
         kit::drained_context io;
         auto s = kind.make(io.get_executor());
         completion c(dropping::is_expected);
@@ -72,7 +51,7 @@ CONTRACT(a_callback_starts_wholly_or_not_at_all)
 
 CONTRACT_WHERE(what_need_not_wait_starts_wholly_or_not_at_all, kind.keeps_grants)
 {
-    sweep([&](std::size_t k, heap::failure how) {
+    heap::sweep([&](std::size_t k, heap::failure how) {
         kit::drained_context io;
         auto s = kind.make(io.get_executor());
         if (s->available() == 0)
@@ -102,7 +81,7 @@ CONTRACT_WHERE(what_need_not_wait_starts_wholly_or_not_at_all, kind.keeps_grants
 // A handler elsewhere needs more than one piece of memory.
 CONTRACT_WHERE(what_need_not_wait_is_given_back_if_it_cannot_start, kind.keeps_grants)
 {
-    sweep([&](std::size_t k, heap::failure how) {
+    heap::sweep([&](std::size_t k, heap::failure how) {
         kit::drained_context home;
         kit::drained_context elsewhere;
         auto s = kind.make(home.get_executor());
@@ -132,7 +111,7 @@ CONTRACT_WHERE(what_need_not_wait_is_given_back_if_it_cannot_start, kind.keeps_g
 CONTRACT(a_coroutine_gets_it_or_an_exception)
 {
     if constexpr (heap::sees_aligned_alloc) {
-        sweep([&](std::size_t k, heap::failure how) {
+        heap::sweep([&](std::size_t k, heap::failure how) {
             kit::drained_context io;
             auto s = kind.make(io.get_executor());
             bool succeeded = false;
@@ -171,7 +150,7 @@ CONTRACT(a_coroutine_gets_it_or_an_exception)
 
 CONTRACT(an_object_is_made_wholly_or_not_at_all)
 {
-    sweep([&](std::size_t k, heap::failure how) {
+    heap::sweep([&](std::size_t k, heap::failure how) {
         kit::drained_context io;
         heap::failing failing(k, how);
         try {

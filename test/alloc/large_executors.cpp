@@ -1,8 +1,9 @@
 // Executors too large for the buffer in any_io_executor: whatever is made of one takes memory,
 // and there is none.
-#include "alloc/heap.hpp"
+#include "alloc/sweep.hpp"
 #include "kit/completion.hpp"
 #include "kit/run.hpp"
+#include "kit/wrapping_executor.hpp"
 
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/semaphore.hpp>
@@ -24,71 +25,20 @@ namespace asio = boost::asio;
 using kit::completion;
 using kit::dropping;
 
-// As good as Inner, and larger.
-template <class Inner>
-struct large_executor {
-    Inner inner;
-    std::array<void*, 16> ballast{};
+// As good as any other, and larger.
+using ballast = std::array<void*, 16>;
 
-    template <class P>
-    auto require(const P& p) const
-        -> large_executor<std::decay_t<decltype(asio::require(std::declval<const Inner&>(), p))>>
-    {
-        return {asio::require(inner, p)};
-    }
-    template <class P>
-    auto prefer(const P& p) const
-        -> large_executor<std::decay_t<decltype(asio::prefer(std::declval<const Inner&>(), p))>>
-    {
-        return {asio::prefer(inner, p)};
-    }
-    template <class P>
-    auto query(const P& p) const noexcept -> decltype(asio::query(std::declval<const Inner&>(), p))
-    {
-        return asio::query(inner, p);
-    }
-    template <class F>
-    void execute(F f) const
-    {
-        inner.execute(std::move(f));
-    }
-    bool operator==(const large_executor& other) const noexcept { return inner == other.inner; }
-    bool operator!=(const large_executor& other) const noexcept { return inner != other.inner; }
-};
-
-auto large(asio::io_context& io)
-{
-    return large_executor<asio::io_context::executor_type>{io.get_executor()};
-}
+auto large(asio::io_context& io) { return kit::wrapping_executor{io.get_executor(), ballast{}}; }
 
 using semaphores = std::tuple<turnstile::semaphore, turnstile::local::semaphore>;
 
 constexpr auto keep = [](auto permit) { (void)permit.detach(); };
 
-// Tries k = 0, 1, 2, ... until an attempt gets by without meeting its failure.
-template <class Attempt>
-void sweep(Attempt attempt)
-{
-    for (const heap::failure how : {heap::failure::once, heap::failure::for_ever}) {
-        for (std::size_t k = 0;; ++k) {
-            BOOST_TEST_REQUIRE(k < 200U);
-            bool met = false;
-            BOOST_TEST_CONTEXT("allocation " << k << " fails "
-                                             << (how == heap::failure::once ? "once" : "for ever"))
-            {
-                met = attempt(k, how);
-            }
-            if (!met)
-                break;
-        }
-    }
-}
-
 BOOST_AUTO_TEST_SUITE(large_executors)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_wait_starts_wholly_or_not_at_all, Semaphore, semaphores)
 {
-    sweep([&](std::size_t k, heap::failure how) {
+    heap::sweep([&](std::size_t k, heap::failure how) {
         kit::drained_context io;
         Semaphore s(asio::any_io_executor(large(io)), 0);
         completion c(dropping::is_expected);
@@ -113,7 +63,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_wait_starts_wholly_or_not_at_all, Semaphore, sem
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_waits_or_is_thrown_an_exception, Semaphore, semaphores)
 {
     if constexpr (heap::sees_aligned_alloc) {
-        sweep([&](std::size_t k, heap::failure how) {
+        heap::sweep([&](std::size_t k, heap::failure how) {
             kit::drained_context io;
             Semaphore s(asio::any_io_executor(large(io)), 0);
             bool succeeded = false;
@@ -147,7 +97,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_waits_or_is_thrown_an_exception, Semap
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_on_one_starts_wholly_or_not_at_all, Semaphore, semaphores)
 {
     for (const unsigned available : {0U, 1U}) {
-        sweep([&](std::size_t k, heap::failure how) {
+        heap::sweep([&](std::size_t k, heap::failure how) {
             kit::drained_context home;
             kit::drained_context elsewhere;
             Semaphore s(home, available);
@@ -178,7 +128,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_on_one_starts_wholly_or_not_at_all, Sema
 // What cannot be posted to the object's own executor goes with the next wake-up.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_wake_up_there_is_no_memory_for_is_not_lost, Semaphore, semaphores)
 {
-    sweep([&](std::size_t k, heap::failure how) {
+    heap::sweep([&](std::size_t k, heap::failure how) {
         kit::drained_context io;
         Semaphore s(asio::any_io_executor(large(io)), 0);
         completion first;
@@ -199,7 +149,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_wake_up_there_is_no_memory_for_is_not_lost, Sema
 // What cannot be posted to a handler's own is dropped, and what it was granted given back.
 BOOST_AUTO_TEST_CASE(a_wake_up_elsewhere_there_is_no_memory_for_passes_its_grant_on)
 {
-    sweep([&](std::size_t k, heap::failure how) {
+    heap::sweep([&](std::size_t k, heap::failure how) {
         kit::drained_context home;
         kit::drained_context elsewhere;
         turnstile::semaphore s(home, 0);

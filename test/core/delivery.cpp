@@ -2,6 +2,7 @@
 // the work itself.
 #include "kit/completion.hpp"
 #include "kit/run.hpp"
+#include "kit/wrapping_executor.hpp"
 
 #include <turnstile/sync/event.hpp>
 
@@ -10,7 +11,6 @@
 
 #include <new>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,44 +21,23 @@ using kit::completion;
 
 using events = std::tuple<turnstile::event, turnstile::local::event>;
 
-// An executor that has no memory for what it is given, if told so.
-template <class Inner>
-struct refusing_executor {
-    Inner inner;
+// For an executor that has no memory for what it is given, if told so.
+struct refusal {
     const bool* refuses;
 
-    template <class P>
-    auto require(const P& p) const
-        -> refusing_executor<std::decay_t<decltype(asio::require(std::declval<const Inner&>(), p))>>
-    {
-        return {asio::require(inner, p), refuses};
-    }
-    template <class P>
-    auto prefer(const P& p) const
-        -> refusing_executor<std::decay_t<decltype(asio::prefer(std::declval<const Inner&>(), p))>>
-    {
-        return {asio::prefer(inner, p), refuses};
-    }
-    template <class P>
-    auto query(const P& p) const noexcept -> decltype(asio::query(std::declval<const Inner&>(), p))
-    {
-        return asio::query(inner, p);
-    }
-    template <class F>
-    void execute(F f) const
+    template <class Inner, class F>
+    void execute(const Inner& inner, F f) const
     {
         if (*refuses)
             throw std::bad_alloc();
         inner.execute(std::move(f));
     }
-    bool operator==(const refusing_executor& other) const noexcept { return inner == other.inner; }
-    bool operator!=(const refusing_executor& other) const noexcept { return inner != other.inner; }
 };
 
 struct fixture {
     asio::any_io_executor executor()
     {
-        return refusing_executor<asio::io_context::executor_type>{io.get_executor(), &refuses};
+        return kit::wrapping_executor{io.get_executor(), refusal{&refuses}};
     }
 
     kit::drained_context io;

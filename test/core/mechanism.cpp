@@ -3,6 +3,7 @@
 #include "kit/completion.hpp"
 #include "kit/failing_allocator.hpp"
 #include "kit/run.hpp"
+#include "kit/wrapping_executor.hpp"
 
 #include <turnstile/core/detail/buffer_allocator.hpp>
 #include <turnstile/core/detail/completion_target.hpp>
@@ -201,31 +202,12 @@ struct held_up_post {
     std::promise<void> let_go;
 };
 
-// An executor that can be told to hold up its next post.
-template <class Inner>
-struct delaying_executor {
-    Inner inner;
+// For an executor that can be told to hold up its next post.
+struct hold_up {
     held_up_post** next;
 
-    template <class P>
-    auto require(const P& p) const
-        -> delaying_executor<std::decay_t<decltype(asio::require(std::declval<const Inner&>(), p))>>
-    {
-        return {asio::require(inner, p), next};
-    }
-    template <class P>
-    auto prefer(const P& p) const
-        -> delaying_executor<std::decay_t<decltype(asio::prefer(std::declval<const Inner&>(), p))>>
-    {
-        return {asio::prefer(inner, p), next};
-    }
-    template <class P>
-    auto query(const P& p) const noexcept -> decltype(asio::query(std::declval<const Inner&>(), p))
-    {
-        return asio::query(inner, p);
-    }
-    template <class F>
-    void execute(F f) const
+    template <class Inner, class F>
+    void execute(const Inner& inner, F f) const
     {
         if (held_up_post* post = std::exchange(*next, nullptr)) {
             post->reached.set_value();
@@ -233,8 +215,6 @@ struct delaying_executor {
         }
         inner.execute(std::move(f));
     }
-    bool operator==(const delaying_executor& other) const noexcept { return inner == other.inner; }
-    bool operator!=(const delaying_executor& other) const noexcept { return inner != other.inner; }
 };
 
 BOOST_AUTO_TEST_CASE(the_context_has_work_until_the_wake_up_is_really_posted)
@@ -242,9 +222,8 @@ BOOST_AUTO_TEST_CASE(the_context_has_work_until_the_wake_up_is_really_posted)
     asio::io_context io;
     held_up_post post;
     held_up_post* next = nullptr;
-    turnstile::semaphore s(asio::any_io_executor(delaying_executor<asio::io_context::executor_type>{
-                               io.get_executor(), &next}),
-                           0);
+    turnstile::semaphore s(
+        asio::any_io_executor(kit::wrapping_executor{io.get_executor(), hold_up{&next}}), 0);
     std::vector<completion> both(2);
     for (auto& c : both)
         s.async_acquire(c.handler([](auto permit) { (void)permit.detach(); }));

@@ -3,6 +3,7 @@
 #include "kit/chaos_executor.hpp"
 #include "kit/completion.hpp"
 #include "kit/seed.hpp"
+#include "kit/wrapping_executor.hpp"
 
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/hedge.hpp>
@@ -98,33 +99,14 @@ struct post_plan {
     bool refuse = false;    // the next post throws; but what is due runs before
 };
 
-template <class Inner>
-struct planned_executor {
-    Inner inner;
+struct planned {
     post_plan* plan;
 
-    template <class P>
-    auto require(const P& p) const
-        -> planned_executor<std::decay_t<decltype(asio::require(std::declval<Inner>(), p))>>
+    template <class Inner, class F>
+    void execute(const Inner& inner, F f) const
     {
-        return {asio::require(inner, p), plan};
-    }
-    template <class P>
-    auto prefer(const P& p) const
-        -> planned_executor<std::decay_t<decltype(asio::prefer(std::declval<Inner>(), p))>>
-    {
-        return {asio::prefer(inner, p), plan};
-    }
-    template <class P>
-    auto query(const P& p) const noexcept -> decltype(asio::query(std::declval<Inner>(), p))
-    {
-        return asio::query(inner, p);
-    }
-    template <class F>
-    void execute(F f) const
-    {
-        const auto poll_elsewhere = [this] {
-            std::jthread([this] { asio::query(inner, asio::execution::context).poll(); });
+        const auto poll_elsewhere = [&inner] {
+            std::jthread([&inner] { asio::query(inner, asio::execution::context).poll(); });
         };
         if (std::exchange(plan->refuse, false)) {
             poll_elsewhere();
@@ -134,7 +116,6 @@ struct planned_executor {
         if (plan->overtaking && !inner.running_in_this_thread())
             poll_elsewhere();
     }
-    bool operator==(const planned_executor&) const noexcept = default;
 };
 
 struct overtaken {
@@ -142,10 +123,7 @@ struct overtaken {
     completion done;
     asio::io_context io;
 
-    auto executor()
-    {
-        return planned_executor<asio::io_context::executor_type>{io.get_executor(), &plan};
-    }
+    auto executor() { return kit::wrapping_executor{io.get_executor(), planned{&plan}}; }
     auto handler()
     {
         return asio::bind_executor(executor(), done.handler([] {}));
