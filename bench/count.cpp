@@ -39,11 +39,11 @@ bool wake(std::int64_t n)
     return broadcast<Event>(unmeasured, 100, static_cast<int>(n / 100) - 1);
 }
 
-template <class Event>
+template <class Event, std::size_t Waiters = 100>
 bool cancel_some(std::int64_t n)
 {
     return cancel<Event>(unmeasured,
-                         {.waiters = 100, .batch = 50, .rounds = static_cast<int>(n / 50) - 1});
+                         {.waiters = Waiters, .batch = 50, .rounds = static_cast<int>(n / 50) - 1});
 }
 
 template <class Lock>
@@ -134,6 +134,7 @@ constexpr workload workloads[] = {
     {"channel_event", &wake<channel_event<channel>>},
     {"timer_event", &wake<timer_event>},
     {"cancel", &cancel_some<turnstile_event<turnstile::event>>},
+    {"cancel_of_1000", &cancel_some<turnstile_event<turnstile::event>, 1000>},
     {"channel_cancel", &cancel_some<channel_event<channel>>},
     {"read", &lock<turnstile_reader<turnstile::shared_mutex>>},
     {"read_local", &lock<turnstile_reader<turnstile::local::shared_mutex>>},

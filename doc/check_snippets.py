@@ -8,8 +8,9 @@ indentation, in a marked region of a source file in example/ or test/doc/:
     ...
     // [/name]
 
-Regions may nest; the marker lines themselves do not count. Exits with 1 and says what is
-missing if a block is found nowhere, or a marker has no partner.
+Regions may nest; the marker lines themselves do not count. And every test that doc/testing.md
+names must be there. Exits with 1 and says what is missing if a block or a test is found nowhere,
+or a marker has no partner.
 """
 
 import pathlib
@@ -20,6 +21,7 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^\s*(```+|~~~+)\s*(\S*)")
 MARKER = re.compile(r"^\s*// \[(/?)([a-z0-9-]+)\]\s*$")
+TEST_NAME = re.compile(r"`([a-z0-9]+(?:_[a-z0-9]+){3,})`")
 CPP = {"cpp", "c++", "cxx", "cc", "hpp"}
 
 
@@ -69,6 +71,17 @@ def occurs(block, region):
     return any(dedent(region[i : i + len(block)]) == block for i in starts)
 
 
+def missing_tests():
+    """Says which of the tests that doc/testing.md names do not exist."""
+    sources = [*(ROOT / "test").glob("**/*.[ch]pp"), ROOT / "test/guard/limits"]
+    known = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    page = ROOT / "doc/testing.md"
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        for name in TEST_NAME.findall(line):
+            if name not in known:
+                yield f"{page.relative_to(ROOT)}:{number}: there is no test {name}"
+
+
 def main():
     sources = sorted(p for d in ("example", "test/doc") for p in (ROOT / d).glob("**/*.[ch]pp"))
     known = [region for path in sources for region in regions(path)]
@@ -83,7 +96,8 @@ def main():
             if not any(occurs(block, region) for region in known):
                 missing.append(f"{page.relative_to(ROOT)}:{number}: {block[0].strip()}")
 
-    for line in missing:
+    gone = list(missing_tests())
+    for line in missing + gone:
         print(line, file=sys.stderr)
     if missing:
         print(
@@ -91,6 +105,7 @@ def main():
             "test/doc/ (compared line by line, apart from indentation).",
             file=sys.stderr,
         )
+    if missing or gone:
         return 1
     print(f"{checked} C++ blocks, all of them compiled and run in example/ or test/doc/")
     return 0
