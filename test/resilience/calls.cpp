@@ -39,7 +39,7 @@ struct large_operation {
     {
         return asio::async_initiate<Token, void(error_code)>(
             [](auto handler) {
-                auto executor = asio::get_associated_executor(handler);
+                auto executor = asio::get_associated_executor(handler, asio::system_executor());
                 asio::post(executor,
                            [h = std::move(handler)]() mutable { std::move(h)(error_code()); });
             },

@@ -5,6 +5,7 @@
 
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/system_executor.hpp>
 
 #include <memory>
 #include <type_traits>
@@ -27,7 +28,9 @@ struct timed_initiation {
     template <class Handler, class... Args>
     void operator()(Handler&& handler, Args&&... args) &&
     {
-        const auto executor = executor_for(handler, asio::get_associated_executor(initiation));
+        // The default of newer Boosts is one that nothing can be posted to.
+        const auto executor = executor_for(
+            handler, asio::get_associated_executor(initiation, asio::system_executor()));
         run_with_timeout<Signature>(
             std::decay_t<Handler>(std::forward<Handler>(handler)), executor, when,
             asio::cancellation_type::all, [&](const auto&, auto inner) {
