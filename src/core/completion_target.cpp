@@ -68,7 +68,7 @@ void submit(const Executor& executor, Relationship relationship, postable& p)
         using memory = buffer_allocator<void, postable::memory_size>;
         asio::prefer(never(), execution::allocator(memory(p.memory()))).execute(posted(p));
     } else {
-        posted function(p); // before there is an executor to queue it, which may take memory
+        posted function(p); // made first: it says so if there is no memory for the executor
         never().execute(std::move(function));
     }
 }

@@ -37,8 +37,8 @@ namespace turnstile {
 /// started, and cancelled at once. One that is too long to count never ends.
 /// Executor: the handler's, by default the operation's; its intermediate steps run there in a
 /// strand, so that no other is needed on a context with several threads. If neither has one, it
-/// is Asio's default, the `system_executor`: then the handler is called on a thread of the
-/// system's, wherever the operation completes. Bind one to it instead.
+/// is the `system_executor`: then the handler is called on a thread of the system's, wherever
+/// the operation completes. Bind one to it instead.
 /// Cancellation: what the caller asks for is passed on, with its type; from any thread.
 /// Cancel safety: that of the operation; ours have taken nothing when they time out.
 template <clock_policy Clock = default_clock, class Rep, class Period,
