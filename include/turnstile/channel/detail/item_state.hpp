@@ -130,9 +130,7 @@ public:
         });
         if (!n) [[unlikely]]
             return take_with([&](ready_list& ready) { return this->take(ready); }, out);
-        empty(*n, out);
-        if (surplus) [[unlikely]]
-            free_surplus(2);
+        empty(*n, out, surplus);
         return verdict::granted();
     }
 
@@ -276,11 +274,8 @@ private:
                 keep_alive = this;
             return verdict::granted();
         });
-        if (!n)
-            return now;
-        empty(*n, out);
-        if (surplus) [[unlikely]]
-            free_surplus(2);
+        if (n)
+            empty(*n, out, surplus);
         return now;
     }
 
@@ -293,13 +288,15 @@ private:
             spare_.put(n);
         }
     }
-    void empty(node& n, std::optional<stored>& out) noexcept
+    void empty(node& n, std::optional<stored>& out, bool surplus) noexcept
     {
         if constexpr (!trivial) {
             out.emplace(std::move(n.value));
             n.clear();
             spare_.put(n);
         }
+        if (surplus) [[unlikely]]
+            free_surplus(2);
     }
 
     node* acquire()
