@@ -1,6 +1,7 @@
 // What a call lets go may destroy the queue, on another thread, before the call is over. That it
 // is really not touched any more is for the address sanitizer to say.
 #include "kit/thread_executor.hpp"
+#include "kit/wrapping_executor.hpp"
 
 #include <turnstile/channel/queue.hpp>
 
@@ -8,7 +9,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,33 +22,14 @@ using turnstile::overflow;
 // Strings, since what is trivial is taken out before anybody goes.
 using queue = turnstile::queue<std::string>;
 
-// Has no memory for what it is given, if told so.
-class refusing_executor : public kit::thread_executor {
-public:
-    refusing_executor(asio::execution_context& context, bool& refuses) noexcept
-        : thread_executor(context), refuses_(&refuses)
-    {
-    }
-    using thread_executor::query;
-    refusing_executor require(asio::execution::blocking_t::never_t) const noexcept { return *this; }
-    template <class F>
-    void execute(F&& f) const
-    {
-        if (*refuses_)
-            throw std::bad_alloc();
-        thread_executor::execute(std::forward<F>(f));
-    }
-
-private:
-    bool* refuses_;
-};
-
 struct fixture {
     ~fixture() { BOOST_TEST(!q); }
 
     void make(std::size_t capacity, overflow on_full = overflow::wait)
     {
-        q = std::make_unique<queue>(refusing_executor(context, refuses), capacity, on_full);
+        q = std::make_unique<queue>(asio::any_io_executor(kit::wrapping_executor{
+                                        kit::thread_executor(context), kit::refusal{&refuses}}),
+                                    capacity, on_full);
     }
     // The handler of one who ends the queue as soon as it may go.
     auto ending()

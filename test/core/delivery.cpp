@@ -9,7 +9,6 @@
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include <new>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -21,23 +20,10 @@ using kit::completion;
 
 using events = std::tuple<turnstile::event, turnstile::local::event>;
 
-// For an executor that has no memory for what it is given, if told so.
-struct refusal {
-    const bool* refuses;
-
-    template <class Inner, class F>
-    void execute(const Inner& inner, F f) const
-    {
-        if (*refuses)
-            throw std::bad_alloc();
-        inner.execute(std::move(f));
-    }
-};
-
 struct fixture {
     asio::any_io_executor executor()
     {
-        return kit::wrapping_executor{io.get_executor(), refusal{&refuses}};
+        return kit::wrapping_executor{io.get_executor(), kit::refusal{&refuses}};
     }
 
     kit::drained_context io;

@@ -53,6 +53,7 @@ private:
 };
 
 struct fixture {
+    void start();
     void spawn();
 
     asio::io_context io;
@@ -126,6 +127,11 @@ asio::awaitable<void> wait_without_luck(fixture& f)
     co_await turnstile::detail::start_wait(unlucky_ask{&f}, asio::use_awaitable);
 }
 
+void fixture::start()
+{
+    turnstile::detail::start_wait(unlucky_ask{this}, [](turnstile::error_code) {});
+}
+
 void fixture::spawn()
 {
     asio::co_spawn(asio::any_io_executor(executor_until_failure(io, failed)),
@@ -136,9 +142,6 @@ BOOST_AUTO_TEST_SUITE(failed_start)
 
 BOOST_FIXTURE_TEST_CASE(what_was_granted_is_given_back, fixture)
 {
-    const auto start = [this] {
-        turnstile::detail::start_wait(unlucky_ask{this}, [](turnstile::error_code) {});
-    };
     BOOST_CHECK_THROW(start(), no_luck);
     BOOST_TEST(given_back == 1);
     BOOST_TEST(permits->available() == 1U);
@@ -147,9 +150,6 @@ BOOST_FIXTURE_TEST_CASE(what_was_granted_is_given_back, fixture)
 BOOST_FIXTURE_TEST_CASE(nothing_is_given_back_where_nothing_was_granted, fixture)
 {
     BOOST_TEST(permits->try_acquire(1));
-    const auto start = [this] {
-        turnstile::detail::start_wait(unlucky_ask{this}, [](turnstile::error_code) {});
-    };
     BOOST_CHECK_THROW(start(), no_luck);
     BOOST_TEST(given_back == 0);
     BOOST_TEST(permits->available() == 0U);

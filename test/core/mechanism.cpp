@@ -88,26 +88,11 @@ BOOST_AUTO_TEST_CASE(the_budget_refuses_once_in_every_129)
     }
 }
 
-// An executor that has no memory for the next function it is given, if told so.
-class refusing_executor : public kit::chaos_context::executor_type {
-public:
-    refusing_executor(kit::chaos_context& context, bool& refuse)
-        : executor_type(context), refuse_(&refuse)
-    {
-    }
-    using executor_type::query;
-    refusing_executor require(asio::execution::blocking_t::never_t) const noexcept { return *this; }
-    template <class F>
-    void execute(F&& f) const
-    {
-        if (*refuse_)
-            throw std::bad_alloc();
-        executor_type::execute(std::forward<F>(f));
-    }
-
-private:
-    bool* refuse_;
-};
+// An executor that has no memory for what it is given, if told so.
+auto refusing(kit::chaos_context& chaos, const bool& refuse)
+{
+    return kit::wrapping_executor{chaos.get_executor(), kit::refusal{&refuse}};
+}
 
 BOOST_AUTO_TEST_CASE(a_wake_up_that_cannot_be_queued_passes_its_grant_on)
 {
@@ -121,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_wake_up_that_cannot_be_queued_passes_its_grant_on)
     completion next;
     const auto hold = [](auto lock) { lock.release(); };
     for (auto& c : lost)
-        m.async_lock(asio::bind_executor(refusing_executor(chaos, refuse), c.handler(hold)));
+        m.async_lock(asio::bind_executor(refusing(chaos, refuse), c.handler(hold)));
     m.async_lock(next.handler(hold));
     refuse = true;
     m.unlock(); // does not throw
@@ -151,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_batched_wake_up_that_cannot_be_queued_goes_with_the_next)
 {
     kit::chaos_context chaos(1);
     bool refuse = false;
-    turnstile::local::event e{refusing_executor(chaos, refuse)};
+    turnstile::local::event e{asio::any_io_executor(refusing(chaos, refuse))};
     std::vector<completion> all(3);
     for (auto& c : all)
         e.async_wait(c.handler([] {}));

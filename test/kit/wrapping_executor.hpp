@@ -6,6 +6,7 @@
 #include <boost/asio/query.hpp>
 #include <boost/asio/require.hpp>
 
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -48,6 +49,19 @@ struct wrapping_executor {
     friend bool operator==(const wrapping_executor& a, const wrapping_executor& b) noexcept
     {
         return a.inner == b.inner;
+    }
+};
+
+// For one that has no memory for what it is given, if told so.
+struct refusal {
+    const bool* refuses;
+
+    template <class Inner, class F>
+    void execute(const Inner& inner, F f) const
+    {
+        if (*refuses)
+            throw std::bad_alloc();
+        inner.execute(std::move(f));
     }
 };
 
