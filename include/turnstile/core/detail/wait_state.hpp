@@ -241,9 +241,6 @@ private:
         return holds_idle_work() ? home_work_.take() : work_guard();
     }
 
-    mutex_type mutex_;
-    // Those whose fate is open, in whatever queues.
-    std::size_t waiting_ = 0;
     completion_target home_;
     // Held while anybody is queued, or ready and not to be posted, so that the context's run()
     // does not return.
@@ -253,6 +250,9 @@ private:
     typename Threading::template cell<bool> alive_{true};
     bool shut_down_ = false;
     std::atomic<std::thread::id> last_inside_{};
+    // Those whose fate is open, in whatever queues.
+    std::size_t waiting_ = 0;
+    mutex_type mutex_; // last: next to what a primitive adds, which it guards
 };
 
 extern template class wait_state<thread_safe>;
