@@ -88,6 +88,54 @@ BOOST_AUTO_TEST_CASE(the_budget_refuses_once_in_every_129)
     }
 }
 
+// It has let others in, so it need not do so again soon.
+BOOST_AUTO_TEST_CASE(a_coroutine_that_waits_has_its_whole_budget_again)
+{
+    using turnstile::detail::shortcut_budget;
+    asio::io_context io;
+    turnstile::mutex mutex(io);
+    BOOST_TEST_REQUIRE(mutex.try_lock());
+    unsigned left = 0;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            while (shortcut_budget::spend()) {
+            }
+            BOOST_TEST(shortcut_budget::spend());
+            const auto lock = co_await mutex.async_lock();
+            while (shortcut_budget::spend())
+                ++left;
+        },
+        asio::detached);
+    io.poll();
+    mutex.unlock();
+    io.run();
+    BOOST_TEST(left == shortcut_budget::size);
+}
+
+// What it spawns starts inside it, and waits; but the thread has not been with others.
+BOOST_AUTO_TEST_CASE(a_loop_that_spawns_what_waits_lets_others_in)
+{
+    asio::io_context io;
+    turnstile::mutex mutex(io);
+    turnstile::event event(io);
+    bool other_ran = false;
+    int rounds = 0;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            asio::post(io, [&] { other_ran = true; });
+            while (!other_ran && ++rounds != 1000) {
+                co_await mutex.async_lock();
+                asio::co_spawn(io, event.async_wait(asio::use_awaitable), asio::detached);
+            }
+            event.set();
+        },
+        asio::detached);
+    io.run();
+    BOOST_TEST(rounds < 1000);
+}
+
 // An executor that has no memory for what it is given, if told so.
 auto refusing(kit::chaos_context& chaos, const bool& refuse)
 {

@@ -2,8 +2,9 @@
 
 namespace turnstile::detail {
 
-// A loop of operations that never wait would keep its thread from everything else. So one
-// in every 129 suspends for real, and goes behind whatever the executor has queued.
+// A loop of operations that never wait would keep its thread from everything else. So after
+// 128 of them one suspends for real, and goes behind whatever the executor has queued. When a
+// coroutine goes on that has waited, its thread comes from the scheduler: the count begins anew.
 class shortcut_budget {
 public:
     static constexpr unsigned size = 128;
@@ -17,6 +18,8 @@ public:
         --left_;
         return true;
     }
+
+    static void renew() noexcept { left_ = size; }
 
 private:
     static inline constinit thread_local unsigned left_ = size;

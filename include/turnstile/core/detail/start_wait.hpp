@@ -364,6 +364,7 @@ auto wait_in_coroutine(Ask ask)
     [[maybe_unused]] auto supplies = supplies_for(ask);
     operation_frame<Ask, typename Shape::executor_type> operation(ask, looked);
     co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
+    shortcut_budget::renew();
     exception.rethrow();
     if constexpr (outcome_is_in_waiter<Ask>) {
         co_return Shape::result(operation.result());
