@@ -28,7 +28,10 @@ public:
 
     // All of these take the lock.
     std::size_t size() noexcept { return read(size_); }
-    std::size_t unfinished() noexcept { return read(unfinished_); }
+    std::size_t unfinished() noexcept
+    {
+        return this->guarded([&] { return unfinished_locked(); });
+    }
     std::uint64_t dropped() noexcept { return read(dropped_); }
     bool is_closed() noexcept { return read(closed_); }
     std::size_t capacity() const noexcept { return capacity_; }
@@ -197,8 +200,8 @@ private:
         n.turn = turns_++;
         store_.insert(n);
         ++size_;
-        ++unfinished_;
     }
+    std::size_t unfinished_locked() const noexcept { return size_ + promised_ + handed_out_; }
     // Promises up to `most` items, and says how many.
     std::size_t promise(std::size_t most) noexcept
     {
@@ -222,18 +225,18 @@ private:
     void serve(ready_list& ready) noexcept;
     void finish(ready_list& ready) noexcept;
 
+    // What every push and pop touches is side by side.
+    std::size_t quiet_limit_ = 0;  // the room while nobody waits, and no more than that; else 0
+    std::size_t handed_out_ = 0;   // delivered, and not done
+    std::uint64_t turns_ = 1;      // 0 is the turn of what never entered
+    std::uint64_t last_taken_ = 0; // the turn of the item that was
     Store store_;
     waiter_list pushers_; // and those who wait for a reservation; queue_ has those who pop
     waiter_list joiners_;
     std::size_t capacity_;
-    std::size_t quiet_limit_ = 0; // the room while nobody waits, and no more than that; else 0
     std::size_t reserved_ = 0;
     std::size_t demand_ = 0;   // those who wait to pop, and take one at least
     std::size_t promised_ = 0; // items that are in the store for granted pops
-    std::size_t unfinished_ = 0;
-    std::size_t handed_out_ = 0;   // of these, delivered
-    std::uint64_t turns_ = 1;      // 0 is the turn of what never entered
-    std::uint64_t last_taken_ = 0; // the turn of the item that was
     std::uint64_t dropped_ = 0;
     overflow on_full_;
     bool closed_ = false;

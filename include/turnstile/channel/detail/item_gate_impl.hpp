@@ -31,7 +31,7 @@ bool item_gate<Threading, Store>::admit_among(waiter& any, ready_list& ready) no
     case role::join:
         break;
     }
-    if (unfinished_ == 0)
+    if (unfinished_locked() == 0)
         w.grant();
     else
         joiners_.push_back(w);
@@ -192,7 +192,7 @@ template <class Threading, class Store>
 void item_gate<Threading, Store>::finish(ready_list& ready) noexcept
 {
     const auto fail = [](waiter& w) { w.fail(errc::closed); };
-    if (unfinished_ == 0)
+    if (unfinished_locked() == 0)
         this->decide_each(joiners_, ready, [](waiter& w) { w.grant(); });
     if (closed_)
         this->decide_each(pushers_, ready, fail);
@@ -220,7 +220,6 @@ void item_gate<Threading, Store>::take_back(waiter& any, ready_list& ready) noex
         if (w.where == whereabouts::in_store) {
             withdraw(*w.item);
             --size_;
-            --unfinished_;
         } else {
             --dropped_; // it was the one
         }
@@ -244,7 +243,6 @@ void item_gate<Threading, Store>::put_back_displaced(item_list& items) noexcept
     while (!items.empty() && store_.may_restore(items.front(), last_taken_)) {
         store_.restore(*take_front(items));
         ++size_;
-        ++unfinished_;
         --dropped_;
     }
 }
@@ -279,7 +277,6 @@ void item_gate<Threading, Store>::take_back_promise(std::size_t n, item_list& di
     promised_ -= n;
     if (discarded_) {
         remove_some(n, discarded);
-        unfinished_ -= n;
     } else {
         size_ += n;
     }
@@ -301,7 +298,6 @@ void item_gate<Threading, Store>::drop_one(item_list& dropped) noexcept
     item_node& n = store_.surplus();
     withdraw(n);
     --size_;
-    --unfinished_;
     ++dropped_;
     dropped.push_back(n);
 }
@@ -313,7 +309,6 @@ item_node* item_gate<Threading, Store>::take_out(item_node& n, ready_list& ready
         return nullptr;
     withdraw(n);
     --size_;
-    --unfinished_;
     serve(ready);
     return &n;
 }
@@ -368,8 +363,7 @@ bool item_gate<Threading, Store>::task_done() noexcept
         if (handed_out_ == 0)
             return false;
         --handed_out_;
-        if (--unfinished_ == 0)
-            finish(ready);
+        finish(ready);
         return true;
     });
 }
@@ -382,7 +376,7 @@ void item_gate<Threading, Store>::clear(item_list& out) noexcept
         if (n.pusher)
             part(n);
     }
-    unfinished_ -= std::exchange(size_, 0);
+    size_ = 0;
 }
 
 template <class Threading, class Store>
