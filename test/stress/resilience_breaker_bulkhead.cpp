@@ -45,9 +45,9 @@ BOOST_AUTO_TEST_CASE(listeners_see_every_change_in_order)
         io, {.window = turnstile::consecutive_failures{2}, .probes = 2, .open_for = 0ns});
     circuit_state last = circuit_state::closed;
     std::uint64_t opened = 0;
-    bool broken = false;
+    std::uint64_t breaks = 0;
     breaker.add_listener([&](const circuit_change& c) {
-        broken = broken || c.from != last || c.from == c.to;
+        breaks += c.from != last || c.from == c.to ? 1 : 0;
         last = c.to;
         opened += c.to == circuit_state::open ? 1 : 0;
     });
@@ -68,10 +68,9 @@ BOOST_AUTO_TEST_CASE(listeners_see_every_change_in_order)
         }
     });
     const auto stats = breaker.stats();
+    breaks += last != stats.state ? 1 : 0;
     const std::uint64_t dropped = breaker.dropped_events(); // if one was preempted while telling
-    const bool all_told = dropped == 0;
-    BOOST_TEST((!broken || !all_told));
-    BOOST_TEST((last == stats.state || !all_told));
+    BOOST_TEST(breaks <= dropped);
     BOOST_TEST(opened <= stats.opened);
     BOOST_TEST(stats.opened - opened <= dropped);
     BOOST_TEST(stats.probes_out == 0U);
@@ -173,9 +172,9 @@ BOOST_AUTO_TEST_CASE(an_adaptive_limit_learns_from_all_threads)
     turnstile::bulkhead bulkhead(
         io, {.limit = 4, .adaptive = turnstile::aimd_options{.maximum = 8, .backoff = 0.5}});
     std::uint64_t last = 4;
-    bool broken = false;
+    std::uint64_t breaks = 0;
     bulkhead.add_listener([&](const turnstile::limit_change& c) {
-        broken = broken || c.from != last;
+        breaks += c.from != last ? 1 : 0;
         last = c.to;
     });
     on_threads([&](int id) {
@@ -186,9 +185,8 @@ BOOST_AUTO_TEST_CASE(an_adaptive_limit_learns_from_all_threads)
         }
     });
     BOOST_TEST(bulkhead.stats().in_flight == 0U);
-    const bool all_told = bulkhead.dropped_events() == 0;
-    BOOST_TEST((!broken || !all_told));
-    BOOST_TEST((bulkhead.limit() == last || !all_told));
+    breaks += bulkhead.limit() != last ? 1 : 0;
+    BOOST_TEST(breaks <= bulkhead.dropped_events()); // each drop leaves at most one gap
 }
 
 BOOST_AUTO_TEST_SUITE_END()
