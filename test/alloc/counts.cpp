@@ -8,6 +8,7 @@
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <array>
 #include <tuple>
 
 namespace {
@@ -100,6 +101,27 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_contended_operation_does_not_allocate_once_warm,
         };
         BOOST_TEST(against_rivals(lock_and_yield) == 0U);
         BOOST_TEST(against_rivals(acquire_and_yield) == 0U);
+    }
+}
+
+// Asio keeps two frames for a thread, whatever their sizes. Those of operations, which come and go
+// all the time, are not among them, and leave these places to the program's own coroutines.
+BOOST_AUTO_TEST_CASE_TEMPLATE(operations_leave_asios_memory_to_the_programs_coroutines, Objects,
+                              policies)
+{
+    if constexpr (heap::sees_aligned_alloc) {
+        asio::io_context io;
+        std::tuple_element_t<0, Objects> m(io);
+        std::tuple_element_t<1, Objects> s(io, 2);
+        std::tuple_element_t<2, Objects> e(io, true);
+        const auto small = [&]() -> asio::awaitable<void> { auto lock = co_await m.async_lock(); };
+        const auto large =
+            [&](std::array<char, 2000> /*kept in the frame*/) -> asio::awaitable<void> {
+            co_await small();
+            auto permit = co_await s.async_acquire();
+            co_await e.async_wait();
+        };
+        BOOST_TEST(allocations_of(io, [&] { return large({}); }) == 0U);
     }
 }
 

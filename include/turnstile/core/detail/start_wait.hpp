@@ -32,6 +32,7 @@
 #include <turnstile/core/detail/concluding_ask.hpp>
 #include <turnstile/core/detail/coroutine_token.hpp>
 #include <turnstile/core/detail/handler_allocator.hpp>
+#include <turnstile/core/detail/kept_frame.hpp>
 #include <turnstile/core/detail/outcome.hpp>
 #include <turnstile/core/detail/shortcut_budget.hpp>
 #include <turnstile/core/detail/verdict.hpp>
@@ -260,14 +261,15 @@ class operation_frame {
         template <class Handler>
         void operator()(Handler&& handler) const
         {
-            const verdict now = self->looked_ ? verdict::wait() : first_look(self->ask_, handler);
+            const verdict now =
+                self->fate_.is_open() ? first_look(self->ask_, handler) : self->fate_;
             start_operation(self->ask_, now, std::forward<Handler>(handler), memory(*self));
         }
     };
 
 public:
-    // If `looked`, a first look has said that it must wait.
-    operation_frame(Ask& ask, bool looked) noexcept : ask_(ask), looked_(looked) {}
+    // With what a first look has said, if there was one: that it must wait.
+    operation_frame(Ask& ask, verdict looked) noexcept : ask_(ask), fate_(looked) {}
     operation_frame(const operation_frame&) = delete;
     operation_frame& operator=(const operation_frame&) = delete;
 
@@ -284,8 +286,7 @@ public:
 
 private:
     Ask& ask_;
-    bool looked_;
-    verdict fate_ = verdict::wait();
+    verdict fate_;
     [[no_unique_address]] kept_type kept_;
     alignas(std::max_align_t) std::byte room_[size];
 };
@@ -330,10 +331,18 @@ TURNSTILE_COLD auto fail(const Ask& ask, verdict why)
     return Shape::failure(why);
 }
 
+// What a coroutine finds that may take the short cut, and has the budget for it.
+template <class Ask>
+TURNSTILE_HOT verdict look_before_waiting(Ask& ask, bool may_skip)
+{
+    return may_skip && shortcut_budget::spend() ? ask.try_now() : verdict::open();
+}
+
 // A coroutine that need not wait does not suspend: it tries first. Where dropping the result
-// would lose something, only a coroutine that nobody can cancel takes this short cut.
+// would lose something, only a coroutine that nobody can cancel takes this short cut. Every
+// variable is in the frame, and written there, so there are few.
 template <class Shape, class Ask>
-auto wait_in_coroutine(Ask ask)
+auto wait_in_coroutine(kept_frame, Ask ask)
     -> asio::awaitable<typename Shape::value_type, typename Shape::executor_type>
 {
     constexpr bool gives_nothing = std::is_void_v<typename Ask::result_type>;
@@ -344,25 +353,22 @@ auto wait_in_coroutine(Ask ask)
     }
 
     const kept_exception<Shape, Ask> exception(ask);
-    const bool looked = may_skip && shortcut_budget::spend();
-    if (looked) {
-        const verdict now = ask.try_now();
-        if (now.is_granted()) [[likely]] {
-            if constexpr (concluding_ask<Ask>)
-                co_return Shape::result(ask.conclude_now());
-            else if constexpr (gives_nothing)
-                co_return Shape::success();
-            else
-                co_return Shape::success(ask.take_now());
-        }
-        if (!now.must_wait()) {
-            exception.rethrow();
-            co_return fail<Shape>(ask, now);
-        }
+    const verdict now = look_before_waiting(ask, may_skip);
+    if (now.is_granted()) [[likely]] {
+        if constexpr (concluding_ask<Ask>)
+            co_return Shape::result(ask.conclude_now());
+        else if constexpr (gives_nothing)
+            co_return Shape::success();
+        else
+            co_return Shape::success(ask.take_now());
+    }
+    if (now.is_refused()) {
+        exception.rethrow();
+        co_return fail<Shape>(ask, now);
     }
 
     [[maybe_unused]] auto supplies = supplies_for(ask);
-    operation_frame<Ask, typename Shape::executor_type> operation(ask, looked);
+    operation_frame<Ask, typename Shape::executor_type> operation(ask, now);
     co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
     shortcut_budget::renew();
     exception.rethrow();
@@ -383,7 +389,7 @@ auto start_wait(Ask ask, Token&& token)
 {
     using shape = coroutine_token<std::decay_t<Token>, typename Ask::result_type>;
     if constexpr (shape::is_coroutine)
-        return wait_in_coroutine<shape>(std::move(ask));
+        return wait_in_coroutine<shape>(kept_frame(), std::move(ask));
     else
         return asio::async_initiate<Token, typename signature_of<typename Ask::result_type>::type>(
             initiate_wait<Ask>(std::move(ask)), token);

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <turnstile/core/config.hpp>
+#include <turnstile/core/export.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <coroutine>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+namespace turnstile::detail {
+
+// The frame that a thread keeps for the next call of the same coroutine. Asio keeps two for all
+// coroutines of a thread, and looks for one that is large enough; what does not fit in here is
+// left to it.
+template <class AsioPromise, class... Coroutine>
+class frame_slot {
+public:
+    static void* take(std::size_t size)
+    {
+        void* const frame = slot_.frame;
+        if (!frame || slot_.size != size) [[unlikely]]
+            return allocate(size);
+        slot_.frame = nullptr;
+        return frame;
+    }
+
+    static void give_back(void* frame, std::size_t size) noexcept
+    {
+        if (slot_.frame || slot_.size != size) [[unlikely]]
+            return keep_or_free(frame, size);
+        slot_.frame = frame;
+    }
+
+private:
+    // Without constructor and destructor, which every use would have to ask for. The size is that
+    // of the first frame that came back: where parts of a program are optimised differently, a
+    // coroutine may have frames of several. It is 0 before, and at the end of the thread.
+    struct slot {
+        void* frame;
+        std::size_t size;
+    };
+
+    struct end_of_thread {
+        explicit end_of_thread(std::size_t size) noexcept
+        {
+            slot_.size = TURNSTILE_KEEPS_FRAMES ? size : 0;
+        }
+        end_of_thread(const end_of_thread&) = delete;
+        end_of_thread& operator=(const end_of_thread&) = delete;
+        ~end_of_thread()
+        {
+            const std::size_t size = std::exchange(slot_.size, 0);
+            if (slot_.frame)
+                deallocate(std::exchange(slot_.frame, nullptr), size);
+        }
+    };
+
+    TURNSTILE_COLD static void keep_or_free(void* frame, std::size_t size) noexcept
+    {
+        static thread_local const end_of_thread empties_the_slot(size);
+        if (slot_.frame || slot_.size != size)
+            deallocate(frame, size);
+        else
+            slot_.frame = frame;
+    }
+
+    // Asio's promise has an operator new of its own, unless it was told not to.
+    TURNSTILE_COLD static void* allocate(std::size_t size)
+    {
+        if constexpr (requires { AsioPromise::operator new(size); })
+            return AsioPromise::operator new(size);
+        else
+            return ::operator new(size);
+    }
+    static void deallocate(void* frame, std::size_t size) noexcept
+    {
+        if constexpr (requires { AsioPromise::operator delete(frame, size); })
+            AsioPromise::operator delete(frame, size);
+        else
+            ::operator delete(frame);
+    }
+
+    static inline constinit thread_local slot slot_{};
+};
+
+// As the first parameter of a coroutine that is an asio::awaitable: its frame is kept. It can
+// await operations, but not other awaitables.
+struct kept_frame {};
+
+template <class AsioPromise, class... Coroutine>
+struct kept_promise : AsioPromise {
+    using memory = frame_slot<AsioPromise, Coroutine...>;
+
+    static void* operator new(std::size_t size) { return memory::take(size); }
+    static void operator delete(void* frame, std::size_t size) noexcept
+    {
+        memory::give_back(frame, size);
+    }
+
+    auto await_transform(asio::this_coro::cancellation_state_t what) noexcept
+    {
+        return AsioPromise::await_transform(what);
+    }
+    // Not inlined: it is for those who must wait, and would cost those who need not, too.
+    template <class Operation>
+    TURNSTILE_NOINLINE auto await_transform(Operation&& operation)
+    {
+        return AsioPromise::await_transform(std::forward<Operation>(operation));
+    }
+};
+
+} // namespace turnstile::detail
+
+template <class T, class Executor, class... Args>
+struct std::coroutine_traits<boost::asio::awaitable<T, Executor>, turnstile::detail::kept_frame,
+                             Args...> {
+private:
+    using asio_promise =
+        typename std::coroutine_traits<boost::asio::awaitable<T, Executor>, Args...>::promise_type;
+
+public:
+    using promise_type = turnstile::detail::kept_promise<asio_promise, Args...>;
+
+    // Asio's promise finds its frame by its own address.
+    static_assert(sizeof(promise_type) == sizeof(asio_promise) &&
+                  alignof(promise_type) == alignof(asio_promise));
+};
