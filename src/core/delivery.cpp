@@ -51,7 +51,7 @@ void delivery<Threading>::drain_locked()
         const bool more = !ready_.empty();
         if (!more)
             done = owner_.take_idle_work(); // this drain is work by itself
-        const bool claimed = claim();
+        const bool claimed = more && claim();
         bool handed_on = queued_;
         owner_.mutex_.unlock();
         if (claimed)

@@ -102,4 +102,6 @@ void detail::throw_if(const error_code& ec, const char* where)
         throw system_error(ec, where);
 }
 
+void detail::throw_error(errc code, const char* where) { throw system_error(code, where); }
+
 } // namespace turnstile

@@ -66,10 +66,7 @@ template <class Threading>
 void wait_state<Threading>::send_last() noexcept
 {
     const work_guard done = home_work_.take();
-    const bool claimed = delivery_.claim();
-    mutex_.unlock();
-    if (claimed)
-        delivery_.post();
+    unlock_and_post(!delivery_.ready().empty() && delivery_.claim());
 }
 
 template <class Threading>

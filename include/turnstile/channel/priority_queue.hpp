@@ -144,7 +144,7 @@ private:
     static overflow checked(overflow on_full)
     {
         if (on_full == overflow::drop_oldest)
-            detail::throw_if(errc::invalid_argument, "priority_queue");
+            detail::throw_error(errc::invalid_argument, "priority_queue");
         return on_full;
     }
 };

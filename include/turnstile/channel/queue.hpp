@@ -102,7 +102,7 @@ private:
     static overflow checked(overflow on_full)
     {
         if (on_full == overflow::drop_worst)
-            detail::throw_if(errc::invalid_argument, "queue");
+            detail::throw_error(errc::invalid_argument, "queue");
         return on_full;
     }
 };

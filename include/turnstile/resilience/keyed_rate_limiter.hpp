@@ -250,7 +250,7 @@ private:
     static const bandwidth& checked(const bandwidth& limit)
     {
         if (!gcra::valid(limit))
-            detail::throw_if(errc::invalid_argument, "keyed_rate_limiter");
+            detail::throw_error(errc::invalid_argument, "keyed_rate_limiter");
         return limit;
     }
 

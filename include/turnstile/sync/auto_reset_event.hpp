@@ -70,7 +70,7 @@ public:
     [[nodiscard]] bool is_set() const noexcept { return this->state().available() != 0; }
 
 private:
-    using ask = detail::permit_ask<basic_auto_reset_event, void>;
+    using ask = detail::permit_ask<basic_auto_reset_event, void, detail::single_permit>;
     friend ask;
 };
 

@@ -151,7 +151,7 @@ private:
     static std::size_t checked(std::size_t parties)
     {
         if (parties == 0)
-            detail::throw_if(errc::invalid_argument, "barrier");
+            detail::throw_error(errc::invalid_argument, "barrier");
         return parties;
     }
 };

@@ -175,7 +175,7 @@ private:
     {
         if (bounds.lower < lowest || bounds.upper > highest || value < bounds.lower ||
             value > bounds.upper)
-            detail::throw_if(errc::invalid_argument, "counter");
+            detail::throw_error(errc::invalid_argument, "counter");
         return value;
     }
 

@@ -78,14 +78,14 @@ public:
     void unlock()
     {
         if (!this->state().release(1)) [[unlikely]]
-            detail::throw_if(errc::not_locked, "mutex::unlock");
+            detail::throw_error(errc::not_locked, "mutex::unlock");
     }
 
     /// Whether somebody holds the lock: a hint, outdated as soon as it is returned.
     [[nodiscard]] bool is_locked() const noexcept { return this->state().available() == 0; }
 
 private:
-    using ask = detail::permit_ask<basic_mutex, lock_type>;
+    using ask = detail::permit_ask<basic_mutex, lock_type, detail::single_permit>;
     friend ask;
     template <class, class>
     friend class basic_condition;

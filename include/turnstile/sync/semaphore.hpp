@@ -151,7 +151,7 @@ private:
     static std::uint64_t checked(std::uint64_t initial, std::uint64_t maximum)
     {
         if (maximum == 0 || maximum > unlimited || initial > maximum)
-            detail::throw_if(errc::invalid_argument, "semaphore");
+            detail::throw_error(errc::invalid_argument, "semaphore");
         return initial;
     }
 };

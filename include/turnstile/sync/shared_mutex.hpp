@@ -208,7 +208,7 @@ private:
     void give(hold has, const char* where)
     {
         if (!this->state().give(has)) [[unlikely]]
-            detail::throw_if(errc::not_locked, where);
+            detail::throw_error(errc::not_locked, where);
     }
 
     template <class Lock>

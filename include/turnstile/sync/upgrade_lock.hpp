@@ -52,7 +52,7 @@ public:
     void unlock()
     {
         if (!owns_)
-            detail::throw_if(errc::not_locked, "upgrade_lock::unlock");
+            detail::throw_error(errc::not_locked, "upgrade_lock::unlock");
         mutex_->unlock_upgrade();
         owns_ = false;
     }

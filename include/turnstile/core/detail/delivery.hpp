@@ -29,11 +29,11 @@ public:
     // Under the lock: what is put here is on its way.
     ready_queue& ready() noexcept { return ready_; }
 
-    // Under the lock: whether the caller has to post() once it has released it. A queued
-    // drain holds a reference, since its handlers may drop all others.
+    // Under the lock, with somebody ready: whether the caller has to post() once it has released
+    // it. A queued drain holds a reference, since its handlers may drop all others.
     bool claim() noexcept
     {
-        if (queued_ || ready_.empty())
+        if (queued_)
             return false;
         queued_ = true;
         intrusive_ptr_add_ref(&owner_);

@@ -103,7 +103,7 @@ private:
     bool release_contended(std::uint64_t n) noexcept;
     TURNSTILE_COLD bool release_crowded(std::uint64_t n) noexcept;
     // Why n permits were not to be had at once.
-    verdict explain(std::uint64_t n) const noexcept
+    TURNSTILE_HOT verdict explain(std::uint64_t n) const noexcept
     {
         if (n == 0)
             return verdict::refused(errc::invalid_argument);

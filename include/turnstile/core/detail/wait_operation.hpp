@@ -48,7 +48,7 @@ public:
     static void start(pointer op) noexcept
     {
         wait_operation& self = *op.release();
-        self.ask_.state().start(self);
+        self.ask_.state().start(self); // some states have a start() of their own
     }
 
 private:

@@ -133,7 +133,7 @@ protected:
             return send_elsewhere(w);
         --waiting_;
         delivery_.ready().push_back(w);
-        send_home();
+        send_home(true);
     }
     template <class F>
     auto update_locked(F&& f) noexcept
@@ -221,11 +221,15 @@ private:
     // The work on the context is given up when nobody is queued any more, but not before a
     // drain is posted that keeps the context running. Whoever has claimed that drain may not
     // have got so far: then it is the drain that gives it up.
-    void send_home() noexcept
+    void send_home() noexcept { send_home(!delivery_.ready().empty()); }
+    void send_home(bool somebody) noexcept
     {
         if (holds_idle_work() && !delivery_.is_queued()) [[unlikely]]
             return send_last();
-        const bool claimed = delivery_.claim();
+        unlock_and_post(somebody && delivery_.claim());
+    }
+    void unlock_and_post(bool claimed) noexcept
+    {
         mutex_.unlock();
         if (claimed)
             delivery_.post();
@@ -235,7 +239,7 @@ private:
     TURNSTILE_COLD void send_last() noexcept;
     TURNSTILE_COLD void send_elsewhere(waiter& w) noexcept;
     TURNSTILE_COLD void send_elsewhere(ready_list& ready) noexcept;
-    bool holds_idle_work() const noexcept { return home_work_ && !has_waiters(); }
+    bool holds_idle_work() const noexcept { return !has_waiters() && home_work_; }
     work_guard take_idle_work() noexcept
     {
         return holds_idle_work() ? home_work_.take() : work_guard();

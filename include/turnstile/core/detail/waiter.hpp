@@ -104,7 +104,7 @@ public:
 
     void push_back(waiter& w) noexcept
     {
-        if (first_)
+        if (first_) [[unlikely]]
             push_rest(w);
         else
             first_ = &w;

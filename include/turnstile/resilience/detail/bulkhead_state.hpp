@@ -127,7 +127,7 @@ private:
     static const bulkhead_options& checked(const bulkhead_options& o)
     {
         if (!is_possible(o.limit) || o.max_wait < nanoseconds::zero())
-            throw_if(errc::invalid_argument, "bulkhead");
+            throw_error(errc::invalid_argument, "bulkhead");
         return o;
     }
 

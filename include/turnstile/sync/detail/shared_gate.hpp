@@ -2,6 +2,7 @@
 
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
+#include <turnstile/core/export.hpp>
 
 #include <cstdint>
 
@@ -49,11 +50,11 @@ public:
     }
 
     // Takes what it wants for what it has, if that needs no waiting.
-    bool try_take(hold has, hold wants) noexcept
+    TURNSTILE_HOT bool try_take(hold has, hold wants) noexcept
     {
         word_type word = word_.load(std::memory_order_relaxed);
         do {
-            if (word & contended)
+            if (word & contended) [[unlikely]]
                 return overlooks_waiters(has, wants) && try_contended(wants);
             if (!holds(word, has) || !is_free_for(without(word, has), wants))
                 return false;
@@ -64,11 +65,11 @@ public:
     }
 
     // Gives what it has for something less; false, and no change, if nobody holds that.
-    bool give(hold has, hold keeps = hold::nothing) noexcept
+    TURNSTILE_HOT bool give(hold has, hold keeps = hold::nothing) noexcept
     {
         word_type word = word_.load(std::memory_order_relaxed);
         do {
-            if (word & contended)
+            if (word & contended) [[unlikely]]
                 return give_contended(has, keeps);
             if (!holds(word, has))
                 return false;
