@@ -10,7 +10,7 @@ template <class Limit, class Options>
 const Options& checked(const Options& options)
 {
     if (!Limit::valid(options))
-        detail::throw_if(errc::invalid_argument, "adaptive limit");
+        detail::throw_error(errc::invalid_argument, "adaptive limit");
     return options;
 }
 

@@ -10,13 +10,13 @@ backoff::backoff(kind k, nanoseconds first, double factor, nanoseconds step)
 {
     const bool shrinks = k == kind::exponential && !(factor >= 1); // or not a number
     if (first < nanoseconds::zero() || step < nanoseconds::zero() || shrinks)
-        detail::throw_if(errc::invalid_argument, "backoff");
+        detail::throw_error(errc::invalid_argument, "backoff");
 }
 
 backoff backoff::with_cap(nanoseconds longest) const
 {
     if (longest < nanoseconds::zero())
-        detail::throw_if(errc::invalid_argument, "backoff::capped");
+        detail::throw_error(errc::invalid_argument, "backoff::capped");
     backoff b = *this;
     b.cap_ = longest;
     return b;

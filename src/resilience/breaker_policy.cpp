@@ -48,7 +48,7 @@ struct window_maker {
 const breaker_options& checked(const breaker_options& options)
 {
     if (!breaker_policy::valid(options))
-        detail::throw_if(errc::invalid_argument, "circuit_breaker");
+        detail::throw_error(errc::invalid_argument, "circuit_breaker");
     return options;
 }
 

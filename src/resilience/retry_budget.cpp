@@ -14,7 +14,7 @@ constexpr double most_tokens = 1e12; // leaves room for any sum of two
 std::int64_t checked(double tokens, double least)
 {
     if (!(tokens >= least)) // or not a number
-        detail::throw_if(errc::invalid_argument, "retry_budget");
+        detail::throw_error(errc::invalid_argument, "retry_budget");
     return static_cast<std::int64_t>(std::min(tokens, most_tokens) * token);
 }
 

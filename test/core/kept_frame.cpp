@@ -71,6 +71,15 @@ BOOST_AUTO_TEST_CASE(a_thread_keeps_one_and_frees_it_when_it_ends)
     BOOST_TEST(from::in_use.empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_large_frame_is_not_kept)
+{
+    using from = promise<struct large>;
+    using memory = frame_slot<from>;
+    void* const frame = memory::take(2000);
+    memory::give_back(frame, 2000);
+    BOOST_TEST(from::in_use.empty());
+}
+
 // Where parts of a program are optimised differently.
 BOOST_AUTO_TEST_CASE(a_frame_of_another_size_is_not_taken_for_it)
 {

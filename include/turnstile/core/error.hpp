@@ -44,6 +44,7 @@ namespace detail {
 // The two ways of reporting an error from a synchronous function, written once: the
 // overload without an error_code& calls the one with it through this.
 TURNSTILE_EXPORT void throw_if(const error_code& ec, const char* where);
+// For what is known to be an error.
 [[noreturn]] TURNSTILE_COLD TURNSTILE_EXPORT void throw_error(errc code, const char* where);
 
 } // namespace detail

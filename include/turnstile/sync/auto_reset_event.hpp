@@ -52,7 +52,7 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
     {
-        return detail::start_wait(ask{this}, std::forward<Token>(token));
+        return detail::start_wait(ask{this, {}}, std::forward<Token>(token));
     }
 
     /// Uses up the stored signal if there is one and nobody waits; never waits. Thread

@@ -59,7 +59,7 @@ public:
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_lock(Token&& token = Token())
     {
-        return detail::start_wait(ask{this}, std::forward<Token>(token));
+        return detail::start_wait(ask{this, {}}, std::forward<Token>(token));
     }
 
     /// Takes the lock if it is free and nobody waits for it; never waits. Thread safety: as

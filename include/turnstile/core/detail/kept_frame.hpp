@@ -14,9 +14,9 @@
 namespace turnstile::detail {
 
 // The frame that a thread keeps for the next call of the same coroutine. Asio keeps two for all
-// coroutines of a thread, and looks for one that is large enough; what does not fit in here is
-// left to it.
-template <class AsioPromise, class... Coroutine>
+// coroutines of a thread, and looks for one that is large enough; what is not kept here is left
+// to it.
+template <class AsioPromise, class... Parameters>
 class frame_slot {
 public:
     static void* take(std::size_t size)
@@ -35,23 +35,25 @@ public:
         slot_.frame = frame;
     }
 
+    // Larger frames are not kept; by Asio neither.
+    static constexpr std::size_t largest = TURNSTILE_KEEPS_FRAMES ? 1024 : 0;
+
 private:
     // Without constructor and destructor, which every use would have to ask for. The size is that
-    // of the first frame that came back: where parts of a program are optimised differently, a
-    // coroutine may have frames of several. It is 0 before, and at the end of the thread.
+    // of the frames to keep, and 0 while none are: before the first has come back, and at the end
+    // of the thread. Where parts of a program are optimised differently, there are several sizes;
+    // the first is kept.
     struct slot {
         void* frame;
         std::size_t size;
     };
 
-    struct end_of_thread {
-        explicit end_of_thread(std::size_t size) noexcept
-        {
-            slot_.size = TURNSTILE_KEEPS_FRAMES ? size : 0;
-        }
-        end_of_thread(const end_of_thread&) = delete;
-        end_of_thread& operator=(const end_of_thread&) = delete;
-        ~end_of_thread()
+    // Opens the slot, and empties it when the thread ends.
+    struct opener {
+        explicit opener(std::size_t size) noexcept { slot_.size = size <= largest ? size : 0; }
+        opener(const opener&) = delete;
+        opener& operator=(const opener&) = delete;
+        ~opener()
         {
             const std::size_t size = std::exchange(slot_.size, 0);
             if (slot_.frame)
@@ -61,24 +63,23 @@ private:
 
     TURNSTILE_COLD static void keep_or_free(void* frame, std::size_t size) noexcept
     {
-        static thread_local const end_of_thread empties_the_slot(size);
+        static thread_local const opener opened(size);
         if (slot_.frame || slot_.size != size)
             deallocate(frame, size);
         else
             slot_.frame = frame;
     }
 
-    // Asio's promise has an operator new of its own, unless it was told not to.
     TURNSTILE_COLD static void* allocate(std::size_t size)
     {
-        if constexpr (requires { AsioPromise::operator new(size); })
+        if constexpr (TURNSTILE_KEEPS_FRAMES)
             return AsioPromise::operator new(size);
         else
             return ::operator new(size);
     }
     static void deallocate(void* frame, std::size_t size) noexcept
     {
-        if constexpr (requires { AsioPromise::operator delete(frame, size); })
+        if constexpr (TURNSTILE_KEEPS_FRAMES)
             AsioPromise::operator delete(frame, size);
         else
             ::operator delete(frame);
@@ -91,9 +92,9 @@ private:
 // await operations, but not other awaitables.
 struct kept_frame {};
 
-template <class AsioPromise, class... Coroutine>
+template <class AsioPromise, class... Parameters>
 struct kept_promise : AsioPromise {
-    using memory = frame_slot<AsioPromise, Coroutine...>;
+    using memory = frame_slot<AsioPromise, Parameters...>;
 
     static void* operator new(std::size_t size) { return memory::take(size); }
     static void operator delete(void* frame, std::size_t size) noexcept

@@ -21,7 +21,7 @@ struct permit_ask {
     static constexpr bool refundable = !std::is_void_v<Result>;
 
     Owner* owner;
-    [[no_unique_address]] Count n{};
+    [[no_unique_address]] Count n;
 
     const executor_type& executor() const noexcept { return owner->executor(); }
     permit_gate<threading>& state() const noexcept { return owner->state(); }
@@ -30,7 +30,7 @@ struct permit_ask {
     void give_back() const noexcept { state().release(n); }
     void prepare(permit_waiter& w) const noexcept
     {
-        if constexpr (!std::is_same_v<Count, single_permit>)
+        if constexpr (!std::is_same_v<Count, single_permit>) // which is what a waiter needs anyhow
             w.need = n;
     }
     Result take_now() const noexcept

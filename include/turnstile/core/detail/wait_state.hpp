@@ -133,7 +133,7 @@ protected:
             return send_elsewhere(w);
         --waiting_;
         delivery_.ready().push_back(w);
-        send_home(true);
+        send_home_with(true);
     }
     template <class F>
     auto update_locked(F&& f) noexcept
@@ -221,12 +221,12 @@ private:
     // The work on the context is given up when nobody is queued any more, but not before a
     // drain is posted that keeps the context running. Whoever has claimed that drain may not
     // have got so far: then it is the drain that gives it up.
-    void send_home() noexcept { send_home(!delivery_.ready().empty()); }
-    void send_home(bool somebody) noexcept
+    void send_home() noexcept { send_home_with(!delivery_.ready().empty()); }
+    void send_home_with(bool somebody_is_ready) noexcept
     {
         if (holds_idle_work() && !delivery_.is_queued()) [[unlikely]]
             return send_last();
-        unlock_and_post(somebody && delivery_.claim());
+        unlock_and_post(somebody_is_ready && delivery_.claim());
     }
     void unlock_and_post(bool claimed) noexcept
     {
