@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(operations_leave_asios_memory_to_the_programs_coro
         std::tuple_element_t<2, Objects> e(io, true);
         const auto small = [&]() -> asio::awaitable<void> { auto lock = co_await m.async_lock(); };
         const auto large =
-            [&](std::array<char, 2000> /*kept in the frame*/) -> asio::awaitable<void> {
+            [&](std::array<char, 700> /*kept in the frame*/) -> asio::awaitable<void> {
             co_await small();
             auto permit = co_await s.async_acquire();
             co_await e.async_wait();

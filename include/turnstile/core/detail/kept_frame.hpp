@@ -70,16 +70,17 @@ private:
             slot_.frame = frame;
     }
 
+    // Asio's promise has an operator new of its own, unless it was told not to recycle.
     TURNSTILE_COLD static void* allocate(std::size_t size)
     {
-        if constexpr (TURNSTILE_KEEPS_FRAMES)
+        if constexpr (requires { AsioPromise::operator new(size); })
             return AsioPromise::operator new(size);
         else
             return ::operator new(size);
     }
     static void deallocate(void* frame, std::size_t size) noexcept
     {
-        if constexpr (TURNSTILE_KEEPS_FRAMES)
+        if constexpr (requires { AsioPromise::operator delete(frame, size); })
             AsioPromise::operator delete(frame, size);
         else
             ::operator delete(frame);
