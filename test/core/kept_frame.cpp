@@ -8,7 +8,6 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <cstddef>
@@ -103,6 +102,19 @@ BOOST_AUTO_TEST_CASE(a_frame_may_come_back_on_another_thread)
     void* const frame = memory::take(100);
     std::thread([&] { memory::give_back(frame, 100); }).join();
     BOOST_TEST(from::in_use.empty());
+}
+
+// As Asio's promise is, if it was told not to recycle frames.
+struct promise_without_memory {};
+
+BOOST_AUTO_TEST_CASE(a_promise_without_memory_of_its_own_has_the_heaps)
+{
+    using memory = frame_slot<promise_without_memory>;
+    void* const a = memory::take(100);
+    void* const b = memory::take(100);
+    BOOST_TEST(a != b);
+    memory::give_back(a, 100);
+    memory::give_back(b, 100);
 }
 
 // Made before the thread keeps anything, so it is destroyed after what that frees.
