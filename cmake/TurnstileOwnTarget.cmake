@@ -1,0 +1,34 @@
+# turnstile_own_target(<target>): what all code in this repository is compiled with,
+# and no user's code is.
+function(turnstile_own_target target)
+    if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND NOT MSVC)
+        target_compile_options(${target} PRIVATE
+            -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+            $<$<BOOL:${TURNSTILE_WERROR}>:-Werror>)
+    endif()
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND PROJECT_IS_TOP_LEVEL)
+        # It collects its garbage less often: a sixth quicker, for a tenth more memory.
+        target_compile_options(${target} PRIVATE
+            "SHELL:--param ggc-min-heapsize=4000000" "SHELL:--param ggc-min-expand=400")
+    endif()
+    set_target_properties(${target} PROPERTIES
+        CXX_EXTENSIONS OFF
+        CXX_VISIBILITY_PRESET hidden
+        VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
+# turnstile_compile_by_layer(<target>): the files of the library that are in one folder become
+# one translation unit, for whoever builds it. Most of the time goes into Asio's headers, which
+# all of them include.
+function(turnstile_compile_by_layer target)
+    if(PROJECT_IS_TOP_LEVEL AND NOT TURNSTILE_UNITY)
+        return()
+    endif()
+    get_target_property(sources ${target} SOURCES)
+    foreach(source IN LISTS sources)
+        cmake_path(GET source PARENT_PATH folder)
+        cmake_path(GET folder FILENAME layer)
+        set_source_files_properties("${source}" PROPERTIES UNITY_GROUP ${layer})
+    endforeach()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
