@@ -89,14 +89,14 @@ void retry_budget::note(bool exhausted) noexcept
 
 void retry_budget::refill(nanoseconds now) noexcept
 {
-    __extension__ using wide = __int128;
-    constexpr wide second = 1'000'000'000;
+    __extension__ using signed_wide = __int128;
+    constexpr signed_wide second = 1'000'000'000;
     if (refilled_ == nanoseconds::min())
         refilled_ = now;
     const nanoseconds passed = saturating_sub(now, refilled_);
     if (passed <= nanoseconds::zero() || per_second_ == 0)
         return;
-    const wide earned = wide(passed.count()) * per_second_ / second;
+    const signed_wide earned = signed_wide(passed.count()) * per_second_ / second;
     if (earned >= capacity_ - balance_) {
         balance_ = capacity_;
         refilled_ = now;

@@ -1,7 +1,9 @@
+#include "kit/policies.hpp"
 #include "kit/run.hpp"
 
 #include <turnstile/core/detail/permit_gate.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/sync/mutex.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
@@ -16,22 +18,78 @@ namespace asio = boost::asio;
 using turnstile::strand_confined;
 using turnstile::thread_safe;
 
-static_assert(std::is_same_v<thread_safe::cell<int>, std::atomic<int>>);
-static_assert(!std::is_same_v<strand_confined::cell<int>, std::atomic<int>>);
 static_assert(std::is_empty_v<strand_confined::mutex_type>);
 
 BOOST_AUTO_TEST_SUITE(threading)
 
-BOOST_AUTO_TEST_CASE(a_plain_cell_behaves_like_an_atomic)
+template <class Cell>
+void behaves_like_an_atomic()
 {
-    strand_confined::cell<int> cell(1);
+    constexpr auto relaxed = std::memory_order_relaxed;
+    Cell cell(1);
     int expected = 2;
-    BOOST_TEST(!cell.compare_exchange_weak(expected, 3));
+    BOOST_TEST(!cell.compare_exchange_weak(expected, 3, relaxed, relaxed));
     BOOST_TEST(expected == 1);
-    BOOST_TEST(cell.compare_exchange_weak(expected, 3));
-    BOOST_TEST(cell.load() == 3);
-    cell.store(4);
-    BOOST_TEST(cell.load() == 4);
+    BOOST_TEST(cell.load(relaxed) == 1);
+    while (!cell.compare_exchange_weak(expected, 3, relaxed)) // may fail for no reason
+        BOOST_TEST(expected == 1);
+    BOOST_TEST(cell.load(relaxed) == 3);
+    cell.store(4, relaxed);
+    BOOST_TEST(cell.fetch_add(5, relaxed) == 4);
+    BOOST_TEST(cell.fetch_sub(2, relaxed) == 9);
+    BOOST_TEST(cell.load(relaxed) == 7);
+}
+
+// A second thread, which the process may not have had before.
+class other_thread {
+public:
+    ~other_thread()
+    {
+        end_.set_value();
+        thread_.join();
+    }
+
+private:
+    std::promise<void> end_;
+    std::thread thread_{[end = end_.get_future()]() mutable { end.wait(); }};
+};
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cell_behaves_like_an_atomic, P, kit::policies)
+{
+    behaves_like_an_atomic<typename P::template cell<int>>();
+    const other_thread other;
+    behaves_like_an_atomic<typename P::template cell<int>>();
+}
+
+BOOST_AUTO_TEST_CASE(with_a_second_thread_no_thread_is_alone)
+{
+    const other_thread other;
+    BOOST_TEST(!turnstile::detail::is_lone_thread());
+}
+
+// Here, unless another case came first, the locks are taken by a lone thread.
+BOOST_AUTO_TEST_CASE(what_a_lone_thread_has_locked_is_locked_for_the_second)
+{
+    asio::io_context io;
+    turnstile::mutex mutex(io);
+    turnstile::detail::light_mutex internal;
+    BOOST_TEST(mutex.try_lock());
+    internal.lock();
+    int inside = 0; // guarded by each of them, and TSan watches
+    int within = 0;
+    std::thread second([&] {
+        internal.lock();
+        BOOST_TEST(inside == 1);
+        internal.unlock();
+        while (!mutex.try_lock())
+            std::this_thread::yield();
+        BOOST_TEST(within == 1);
+    });
+    inside = 1;
+    internal.unlock();
+    within = 1;
+    mutex.unlock();
+    second.join();
 }
 
 BOOST_AUTO_TEST_CASE(a_call_from_outside_a_running_strand_is_noticed)

@@ -1,4 +1,4 @@
-// Every test for a Boost version, in one place.
+// Every test for a version of Boost, or for what else is there, in one place.
 #pragma once
 
 #include <boost/asio/version.hpp>
@@ -15,6 +15,13 @@
 #    define TURNSTILE_HAS_IMMEDIATE_EXECUTOR 1
 #else
 #    define TURNSTILE_HAS_IMMEDIATE_EXECUTOR 0
+#endif
+
+// Whether the C library says how many threads there are: glibc 2.32 and newer.
+#if __has_include(<sys/single_threaded.h>)
+#    define TURNSTILE_COUNTS_THREADS 1
+#else
+#    define TURNSTILE_COUNTS_THREADS 0
 #endif
 
 // Frames of coroutines are kept for reuse, unless Asio was told not to; nor with the address
