@@ -26,6 +26,13 @@ bool lock(std::int64_t n)
     return uncontended<Gate>(unmeasured, n);
 }
 
+template <bool (*Workload)(std::int64_t)>
+bool among_threads(std::int64_t n)
+{
+    have_had_threads();
+    return Workload(n);
+}
+
 template <class Gate, std::size_t Permits = 1>
 bool crowded(std::int64_t n)
 {
@@ -122,9 +129,11 @@ constexpr workload workloads[] = {
     {"hand_breaker", &pass_circuit<hand_made_breaker>},
     {"bulkhead", &lock<turnstile_bulkhead<turnstile::bulkhead>>},
     {"lock", &lock<turnstile_mutex<turnstile::mutex>>},
+    {"lock_among_threads", &among_threads<&lock<turnstile_mutex<turnstile::mutex>>>},
     {"lock_local", &lock<turnstile_mutex<turnstile::local::mutex>>},
     {"channel_lock", &lock<channel_gate<channel>>},
     {"contended", &crowded<turnstile_mutex<turnstile::mutex>>},
+    {"contended_among_threads", &among_threads<&crowded<turnstile_mutex<turnstile::mutex>>>},
     {"contended_local", &crowded<turnstile_mutex<turnstile::local::mutex>>},
     {"channel_contended", &crowded<channel_gate<channel>>},
     {"semaphore", &crowded<turnstile_semaphore<turnstile::semaphore>, 10>},
@@ -137,6 +146,7 @@ constexpr workload workloads[] = {
     {"cancel_of_1000", &cancel_some<turnstile_event<turnstile::event>, 1000>},
     {"channel_cancel", &cancel_some<channel_event<channel>>},
     {"read", &lock<turnstile_reader<turnstile::shared_mutex>>},
+    {"read_among_threads", &among_threads<&lock<turnstile_reader<turnstile::shared_mutex>>>},
     {"read_local", &lock<turnstile_reader<turnstile::local::shared_mutex>>},
     {"read_mostly", &crowd_of_readers<turnstile_read_write<turnstile::shared_mutex>>},
     {"channel_read_mostly", &crowd_of_readers<channel_read_write<channel>>},
@@ -156,6 +166,8 @@ constexpr workload workloads[] = {
     {"oneshot", &once<turnstile_once<turnstile::oneshot<int>>>},
     {"channel_oneshot", &once<channel_once<int_channel>>},
     {"queue", &through_queue<turnstile_queue<turnstile::queue<std::int64_t>>>},
+    {"queue_among_threads",
+     &among_threads<&through_queue<turnstile_queue<turnstile::queue<std::int64_t>>>>},
     {"queue_local", &through_queue<turnstile_queue<turnstile::local::queue<std::int64_t>>>},
     {"queue_4_to_4", &through_queue<turnstile_queue<turnstile::queue<std::int64_t>>, 4>},
     {"channel_queue", &through_queue<channel_queue<item_channel>>},

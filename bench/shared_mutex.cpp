@@ -1,16 +1,10 @@
-// Reading with nobody else there, and 100 coroutines of whom a few write.
+// 100 coroutines of whom a few write.
 #include "support/enroll.hpp"
 #include "support/shared_gates.hpp"
 #include "support/workloads.hpp"
 
 namespace bench {
 namespace {
-
-template <class Gate>
-void enroll_reader(const std::string& name)
-{
-    enroll(name, [](meter& m) { return uncontended<Gate>(m, 50'000, 1000); });
-}
 
 template <class Lock>
 void enroll_crowd(const std::string& name)
@@ -19,12 +13,6 @@ void enroll_crowd(const std::string& name)
 }
 
 [[maybe_unused]] const bool enrolled = [] {
-    enroll_reader<turnstile_reader<turnstile::shared_mutex>>("read/ours");
-    enroll_reader<turnstile_reader<turnstile::local::shared_mutex>>("read/local");
-    enroll_reader<channel_gate<channel>>("read/channel");
-    enroll_reader<channel_gate<concurrent_channel>>("read/concurrent_channel");
-    enroll_reader<timer_gate>("read/timer");
-
     enroll_crowd<turnstile_read_write<turnstile::shared_mutex>>("read_mostly/ours");
     enroll_crowd<turnstile_read_write<turnstile::local::shared_mutex>>("read_mostly/local");
     enroll_crowd<channel_read_write<channel>>("read_mostly/channel");

@@ -1,5 +1,7 @@
-// One coroutine acquires and releases, with nobody else there.
+// One coroutine acquires and releases, with nobody else there; in a process that has never had
+// another thread, and in one that has.
 #include "support/enroll.hpp"
+#include "support/shared_gates.hpp"
 #include "support/workloads.hpp"
 
 namespace bench {
@@ -8,23 +10,33 @@ namespace {
 constexpr std::int64_t times = 50'000;
 
 template <class Gate>
-void enroll_as(const std::string& name, std::size_t permits)
+void enroll_gate(const std::string& workload, const std::string& competitor, std::size_t permits)
 {
-    enroll(name, [=](meter& m) { return uncontended<Gate>(m, times, permits); });
+    enroll(workload + "/" + competitor,
+           [=](meter& m) { return uncontended<Gate>(m, times, permits); });
+    enroll(workload + "_among_threads/" + competitor, [=](meter& m) {
+        have_had_threads();
+        return uncontended<Gate>(m, times, permits);
+    });
+}
+
+template <class Ours, class Local>
+void enroll_all(const std::string& workload, std::size_t permits)
+{
+    enroll_gate<Ours>(workload, "ours", permits);
+    enroll_gate<Local>(workload, "local", permits);
+    enroll_gate<channel_gate<channel>>(workload, "channel", permits);
+    enroll_gate<channel_gate<concurrent_channel>>(workload, "concurrent_channel", permits);
+    enroll_gate<timer_gate>(workload, "timer", permits);
 }
 
 [[maybe_unused]] const bool enrolled = [] {
-    enroll_as<turnstile_mutex<turnstile::mutex>>("lock/ours", 1);
-    enroll_as<turnstile_mutex<turnstile::local::mutex>>("lock/local", 1);
-    enroll_as<channel_gate<channel>>("lock/channel", 1);
-    enroll_as<channel_gate<concurrent_channel>>("lock/concurrent_channel", 1);
-    enroll_as<timer_gate>("lock/timer", 1);
-
-    enroll_as<turnstile_semaphore<turnstile::semaphore>>("acquire/ours", 10);
-    enroll_as<turnstile_semaphore<turnstile::local::semaphore>>("acquire/local", 10);
-    enroll_as<channel_gate<channel>>("acquire/channel", 10);
-    enroll_as<channel_gate<concurrent_channel>>("acquire/concurrent_channel", 10);
-    enroll_as<timer_gate>("acquire/timer", 10);
+    enroll_all<turnstile_mutex<turnstile::mutex>, turnstile_mutex<turnstile::local::mutex>>("lock",
+                                                                                            1);
+    enroll_all<turnstile_semaphore<turnstile::semaphore>,
+               turnstile_semaphore<turnstile::local::semaphore>>("acquire", 10);
+    enroll_all<turnstile_reader<turnstile::shared_mutex>,
+               turnstile_reader<turnstile::local::shared_mutex>>("read", 1000);
     return true;
 }();
 

@@ -50,6 +50,12 @@ bool loop(Meter& meter, std::int64_t times, MakeAwaitable make_awaitable)
 
 inline asio::awaitable<void> empty_coroutine() { co_return; }
 
+// From here on the C library takes this for a process with several threads.
+inline void have_had_threads()
+{
+    std::thread([] {}).join();
+}
+
 // Acquires and releases, with nobody else there.
 template <class Gate, class Meter>
 bool uncontended(Meter& meter, std::int64_t times, std::size_t permits = 1)

@@ -38,6 +38,15 @@ void behaves_like_an_atomic()
     BOOST_TEST(cell.fetch_add(5, relaxed) == 4);
     BOOST_TEST(cell.fetch_sub(2, relaxed) == 9);
     BOOST_TEST(cell.load(relaxed) == 7);
+    const auto double_if_odd = [](int& value) {
+        const bool is_odd = value % 2 != 0;
+        value *= 2;
+        return is_odd;
+    };
+    BOOST_TEST(cell.update(double_if_odd, relaxed));
+    BOOST_TEST(cell.load(relaxed) == 14);
+    BOOST_TEST(!cell.update(double_if_odd, relaxed));
+    BOOST_TEST(cell.load(relaxed) == 14);
 }
 
 // A second thread, which the process may not have had before.

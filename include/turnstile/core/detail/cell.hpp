@@ -1,6 +1,7 @@
 #pragma once
 
 #include <turnstile/core/detail/lone_thread.hpp>
+#include <turnstile/core/export.hpp>
 
 #include <atomic>
 #include <type_traits>
@@ -26,6 +27,15 @@ public:
             return false;
         }
         value_ = desired;
+        return true;
+    }
+    template <class Change>
+    bool update(Change change, std::memory_order = std::memory_order_relaxed) noexcept
+    {
+        T next = value_;
+        if (!change(next))
+            return false;
+        value_ = next;
         return true;
     }
     T fetch_add(T n, std::memory_order = std::memory_order_relaxed) noexcept
@@ -71,26 +81,42 @@ public:
     {
         return compare_exchange_weak(expected, desired, order, std::memory_order_acquire);
     }
+    // Lets change(value) alter the value, again if others were faster; false, and nothing is
+    // altered, if it says so.
+    template <class Change>
+    TURNSTILE_HOT bool update(Change change, std::memory_order order) noexcept
+    {
+        value_type now = value_.load(std::memory_order_relaxed);
+        for (;;) {
+            value_type next = now;
+            if (!change(next))
+                return false;
+            if (is_lone_thread()) {
+                value_.store(next, std::memory_order_relaxed);
+                return true;
+            }
+            if (value_.compare_exchange_weak(now, next, order, std::memory_order_relaxed))
+                return true;
+        }
+    }
     T fetch_add(T n, std::memory_order order) noexcept
     {
-        return is_lone_thread() ? replace([n](T now) { return now + n; })
-                                : value_.fetch_add(n, order);
+        if (!is_lone_thread())
+            return value_.fetch_add(n, order);
+        const T before = value_.load(std::memory_order_relaxed);
+        value_.store(before + n, std::memory_order_relaxed);
+        return before;
     }
     T fetch_sub(T n, std::memory_order order) noexcept
     {
-        return is_lone_thread() ? replace([n](T now) { return now - n; })
-                                : value_.fetch_sub(n, order);
-    }
-
-private:
-    template <class F>
-    T replace(F f) noexcept
-    {
+        if (!is_lone_thread())
+            return value_.fetch_sub(n, order);
         const T before = value_.load(std::memory_order_relaxed);
-        value_.store(f(before), std::memory_order_relaxed);
+        value_.store(before - n, std::memory_order_relaxed);
         return before;
     }
 
+private:
     std::atomic<value_type> value_{};
 };
 

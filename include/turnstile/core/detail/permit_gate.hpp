@@ -39,13 +39,13 @@ public:
 
     bool try_acquire(std::uint64_t n) noexcept
     {
-        std::uint64_t word = word_.load(std::memory_order_relaxed);
-        do {
+        const auto take = [n](std::uint64_t& word) noexcept {
             if ((word & (contended | closed)) != 0 || word / one < n)
                 return false;
-        } while (!word_.compare_exchange_weak(word, word - n * one, std::memory_order_acquire,
-                                              std::memory_order_relaxed));
-        return true;
+            word -= n * one;
+            return true;
+        };
+        return word_.update(take, std::memory_order_acquire);
     }
 
     // The fast path of a wait for n permits.
@@ -76,15 +76,14 @@ protected:
     // done, if it takes the lock.
     bool release_quickly(std::uint64_t n, bool& fits) noexcept
     {
-        std::uint64_t word = word_.load(std::memory_order_relaxed);
-        do {
+        const auto put = [&](std::uint64_t& word) noexcept {
             if (word & (contended | resized))
                 return false;
             fits = n <= maximum_.load(std::memory_order_relaxed) - word / one;
-        } while (!word_.compare_exchange_weak(word, fits ? word + n * one : word,
-                                              std::memory_order_acq_rel,
-                                              std::memory_order_relaxed));
-        return true;
+            word += fits ? n * one : 0;
+            return true;
+        };
+        return word_.update(put, std::memory_order_acq_rel);
     }
     // All else under the lock.
     bool admit(waiter& w) noexcept override;

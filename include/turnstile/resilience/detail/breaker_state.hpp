@@ -100,13 +100,7 @@ private:
     bool admit_probe(breaker_ticket& ticket, nanoseconds& retry_after) noexcept;
     void report_slowly(const breaker_ticket& ticket, call_outcome outcome) noexcept;
     void set(bool (breaker_policy::*function)(nanoseconds)) noexcept;
-    void count_success() noexcept
-    {
-        std::uint64_t before = quick_successes_.load(std::memory_order_relaxed);
-        while (!quick_successes_.compare_exchange_weak(
-            before, before + 1, std::memory_order_relaxed, std::memory_order_relaxed)) {
-        }
-    }
+    void count_success() noexcept { quick_successes_.fetch_add(1, std::memory_order_relaxed); }
 
     bool admit(waiter& w) noexcept override;
     void reconsider(ready_list&) noexcept override { set_alarm(); }

@@ -78,10 +78,7 @@ private:
 
     static void count(cell<std::uint64_t>& c, std::uint64_t n) noexcept
     {
-        std::uint64_t now = c.load(std::memory_order_relaxed);
-        while (!c.compare_exchange_weak(now, now + n, std::memory_order_relaxed,
-                                        std::memory_order_relaxed)) {
-        }
+        c.fetch_add(n, std::memory_order_relaxed);
     }
     void count_grant(std::uint64_t n) noexcept
     {

@@ -22,7 +22,7 @@ struct shared_ask {
     const executor_type& executor() const noexcept { return owner->executor(); }
     shared_gate<threading>& state() const noexcept { return owner->state(); }
 
-    verdict try_now() const noexcept
+    TURNSTILE_HOT verdict try_now() const noexcept
     {
         return state().try_take(hold::nothing, wants) ? verdict::granted() : verdict::wait();
     }

@@ -52,31 +52,15 @@ public:
     // Takes what it wants for what it has, if that needs no waiting.
     TURNSTILE_HOT bool try_take(hold has, hold wants) noexcept
     {
-        word_type word = word_.load(std::memory_order_relaxed);
-        do {
-            if (word & contended) [[unlikely]]
-                return overlooks_waiters(has, wants) && try_contended(wants);
-            if (!holds(word, has) || !is_free_for(without(word, has), wants))
-                return false;
-        } while (!word_.compare_exchange_weak(word, with(without(word, has), wants),
-                                              std::memory_order_acquire,
-                                              std::memory_order_relaxed));
-        return true;
+        return word_.update(quick_exchange{has, wants}, std::memory_order_acquire) ||
+               (overlooks_waiters(has, wants) && try_contended(wants));
     }
 
     // Gives what it has for something less; false, and no change, if nobody holds that.
     TURNSTILE_HOT bool give(hold has, hold keeps = hold::nothing) noexcept
     {
-        word_type word = word_.load(std::memory_order_relaxed);
-        do {
-            if (word & contended) [[unlikely]]
-                return give_contended(has, keeps);
-            if (!holds(word, has))
-                return false;
-        } while (!word_.compare_exchange_weak(word, with(without(word, has), keeps),
-                                              std::memory_order_release,
-                                              std::memory_order_relaxed));
-        return true;
+        return word_.update(quick_exchange{has, keeps}, std::memory_order_release) ||
+               give_contended(has, keeps);
     }
 
 private:
@@ -108,6 +92,8 @@ private:
     static constexpr bool is_free_for(word_type held, hold wanted) noexcept
     {
         switch (wanted) {
+        case hold::nothing:
+            return true;
         case hold::shared:
             return (held & writer) == 0;
         case hold::upgradable:
@@ -116,6 +102,21 @@ private:
             return held == 0;
         }
     }
+
+    // What is done to the word without the lock, if nobody waits. A struct, since what a lambda has
+    // captured is not inlined.
+    struct quick_exchange {
+        hold has;
+        hold wants;
+
+        TURNSTILE_HOT bool operator()(word_type& word) const noexcept
+        {
+            if ((word & contended) || !holds(word, has) || !is_free_for(without(word, has), wants))
+                return false;
+            word = with(without(word, has), wants);
+            return true;
+        }
+    };
 
     bool overlooks_waiters(hold has, hold wants) const noexcept
     {
