@@ -30,19 +30,23 @@ public:
     explicit posted(postable& p) noexcept : what_(&p) {}
     posted(posted&& other) noexcept : what_(std::exchange(other.what_, nullptr)) {}
     posted& operator=(posted&&) = delete;
-    ~posted()
+    TURNSTILE_HOT ~posted()
     {
-        if (!what_)
-            return;
+        if (what_) [[unlikely]]
+            drop();
+    }
+
+    void operator()() { std::exchange(what_, nullptr)->invoke(); }
+
+private:
+    TURNSTILE_COLD void drop() noexcept
+    {
         if (what_ == current.what)
             current.dropped = true;
         else
             what_->destroy();
     }
 
-    void operator()() { std::exchange(what_, nullptr)->invoke(); }
-
-private:
     postable* what_;
 };
 
@@ -59,7 +63,7 @@ void submit(std::monostate, Relationship, postable&)
 }
 
 template <class Executor, class Relationship>
-void submit(const Executor& executor, Relationship relationship, postable& p)
+TURNSTILE_HOT void submit(const Executor& executor, Relationship relationship, postable& p)
 {
     const auto never = [&] {
         return asio::prefer(asio::require(executor, execution::blocking.never), relationship);
@@ -89,7 +93,8 @@ TURNSTILE_COLD bool post_to_other(const Executors& executors, Relationship relat
 }
 
 template <class Executors, class Relationship>
-bool post_to(const Executors& executors, Relationship relationship, postable& p) noexcept
+TURNSTILE_HOT bool post_to(const Executors& executors, Relationship relationship,
+                           postable& p) noexcept
 {
     const auto* io = std::get_if<io_executor>(&executors);
     if (!io) [[unlikely]]

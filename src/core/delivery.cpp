@@ -29,7 +29,7 @@ template <class Threading>
 void delivery<Threading>::run(postable& self, how what)
 {
     auto& d = static_cast<delivery&>(self);
-    const wait_state_ptr<Threading> reference(&d.owner_, false);
+    const queued_reference reference{d.owner_};
     if (what == how::destroy) [[unlikely]]
         return d.discard();
 

@@ -1,5 +1,7 @@
 #include <turnstile/core/detail/flag_gate.hpp>
 
+#include <utility>
+
 namespace turnstile::detail {
 
 template <class Threading>
@@ -14,11 +16,13 @@ void flag_gate<Threading>::raise_awaited() noexcept
 template <class Threading>
 bool flag_gate<Threading>::admit(waiter& w) noexcept
 {
-    flag now = flag::lowered;
-    while (now == flag::lowered &&
-           !word_.compare_exchange_weak(now, flag::awaited, std::memory_order_acq_rel)) {
-    }
-    if (now == flag::raised) {
+    flag before = flag::lowered;
+    const auto await_lowered = [&](flag& word) noexcept {
+        before = std::exchange(word, flag::awaited);
+        return before == flag::lowered;
+    };
+    word_.update(await_lowered, std::memory_order_acq_rel);
+    if (before == flag::raised) {
         w.grant();
         return true;
     }

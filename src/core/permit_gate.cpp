@@ -10,12 +10,7 @@ namespace turnstile::detail {
 template <class Threading>
 std::uint64_t permit_gate<Threading>::set_flags(std::uint64_t flags) noexcept
 {
-    std::uint64_t word = word_.load(std::memory_order_acquire);
-    while ((word & flags) != flags &&
-           !word_.compare_exchange_weak(word, word | flags, std::memory_order_acq_rel,
-                                        std::memory_order_relaxed)) {
-    }
-    return word | flags;
+    return set_bits(word_, flags) | flags;
 }
 
 template <class Threading>
@@ -45,17 +40,24 @@ void permit_gate<Threading>::serve(ready_list& ready) noexcept
 template <class Threading>
 bool permit_gate<Threading>::admit(waiter& w) noexcept
 {
-    if (is_closed())
-        w.fail(errc::closed);
-    else if (static_cast<permit_waiter&>(w).need > maximum())
-        w.fail(errc::too_large);
-    if (!w.undecided())
-        return true;
+    if (word_.load(std::memory_order_acquire) & (closed | resized)) [[unlikely]] {
+        w.decide(explain(static_cast<permit_waiter&>(w).need));
+        if (!w.undecided())
+            return true;
+    }
     const bool first = this->queue_.empty();
     this->queue_.push_back(w);
-    if (first) // permits may have come back since the fast path looked
-        serve_with([](waiter& only) { only.grant(); });
+    if (first)
+        serve_newcomer();
     return !w.undecided();
+}
+
+// Permits may have come back since the fast path looked. Not inlined: where many wait, hardly
+// anybody is the first.
+template <class Threading>
+TURNSTILE_NOINLINE void permit_gate<Threading>::serve_newcomer() noexcept
+{
+    serve_with([](waiter& only) { only.grant(); });
 }
 
 // Who is to get n permits that come back, in the usual case: nothing is there, and they are

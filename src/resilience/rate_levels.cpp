@@ -73,11 +73,7 @@ auto rate_levels<Threading>::try_take(nanoseconds now, std::uint64_t n, rate_sta
 template <class Threading>
 void rate_levels<Threading>::hold() noexcept
 {
-    std::uint64_t word = word_.load(std::memory_order_acquire);
-    while ((word & held) == 0 &&
-           !word_.compare_exchange_weak(word, word | held, std::memory_order_acq_rel,
-                                        std::memory_order_relaxed)) {
-    }
+    set_bits(word_, held);
 }
 
 template <class Threading>

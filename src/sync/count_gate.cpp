@@ -28,17 +28,15 @@ verdict count_gate<Threading>::difference(std::int64_t n, std::int64_t& value) c
 template <class Threading>
 verdict count_gate<Threading>::change(std::int64_t n, step calculate, std::int64_t& value) noexcept
 {
-    std::int64_t word = word_.load(std::memory_order_relaxed);
-    for (;;) {
-        if (word & awaited)
-            return change_awaited(n, calculate, value);
+    verdict result = verdict::open();
+    const auto change_unawaited = [&](std::int64_t& word) noexcept {
         value = value_of(word);
-        const verdict result = (this->*calculate)(n, value);
-        if (!result.is_granted() ||
-            word_.compare_exchange_weak(word, value * one, std::memory_order_acq_rel,
-                                        std::memory_order_relaxed))
-            return result;
-    }
+        result = word & awaited ? verdict::open() : (this->*calculate)(n, value);
+        word = value * one;
+        return result.is_granted();
+    };
+    word_.update(change_unawaited, std::memory_order_acq_rel);
+    return result.is_open() ? change_awaited(n, calculate, value) : result;
 }
 
 template <class Threading>
@@ -56,12 +54,7 @@ verdict count_gate<Threading>::try_now(const count_goal& goal) const noexcept
 template <class Threading>
 std::int64_t count_gate<Threading>::set_awaited() noexcept
 {
-    std::int64_t word = word_.load(std::memory_order_acquire);
-    while (!(word & awaited) &&
-           !word_.compare_exchange_weak(word, word | awaited, std::memory_order_acq_rel,
-                                        std::memory_order_acquire)) {
-    }
-    return value_of(word);
+    return value_of(set_bits(word_, awaited));
 }
 
 template <class Threading>
@@ -118,13 +111,16 @@ template <class Threading>
 bool count_gate<Threading>::admit(waiter& w) noexcept
 {
     auto& self = static_cast<count_waiter&>(w);
-    std::int64_t word = word_.load(std::memory_order_acquire);
-    do {
+    const auto await_other = [&](std::int64_t& word) noexcept {
         if (self.sees(value_of(word)))
-            return true;
-    } while (!(word & awaited) &&
-             !word_.compare_exchange_weak(word, word | awaited, std::memory_order_acq_rel,
-                                          std::memory_order_acquire));
+            return false;
+        const bool was_unawaited = !(word & awaited);
+        word |= awaited;
+        return was_unawaited;
+    };
+    word_.update(await_other, std::memory_order_acq_rel);
+    if (!self.undecided())
+        return true;
     switch (self.goal.what) {
     case count_goal::kind::at_least:
         rising_.insert(self);

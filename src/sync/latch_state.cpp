@@ -1,17 +1,20 @@
 #include <turnstile/sync/detail/latch_state.hpp>
 
+#include <utility>
+
 namespace turnstile::detail {
 
 template <class Threading>
 verdict latch_state<Threading>::count_down(std::uint64_t n) noexcept
 {
-    std::uint64_t now = count_.load(std::memory_order_relaxed);
-    do {
-        if (n > now)
-            return verdict::refused(errc::negative_count);
-    } while (!count_.compare_exchange_weak(now, now - n, std::memory_order_acq_rel,
-                                           std::memory_order_relaxed));
-    if (now == n && n != 0)
+    std::uint64_t left = 0;
+    const auto subtract = [&](std::uint64_t& count) noexcept {
+        left = count - n;
+        return n <= std::exchange(count, left);
+    };
+    if (!count_.update(subtract, std::memory_order_acq_rel))
+        return verdict::refused(errc::negative_count);
+    if (left == 0 && n != 0)
         this->raise();
     return verdict::granted();
 }
@@ -19,17 +22,18 @@ verdict latch_state<Threading>::count_down(std::uint64_t n) noexcept
 template <class Threading>
 verdict latch_state<Threading>::try_arrive(std::uint64_t n) noexcept
 {
-    std::uint64_t now = count_.load(std::memory_order_relaxed);
-    while (n == now && n != 0) {
-        if (count_.compare_exchange_weak(now, 0, std::memory_order_acq_rel,
-                                         std::memory_order_relaxed)) {
-            this->raise();
-            return verdict::granted();
-        }
+    if (n == 0)
+        return try_wait();
+    std::uint64_t before = 0;
+    const auto be_the_last = [&](std::uint64_t& count) noexcept {
+        before = std::exchange(count, 0);
+        return n == before;
+    };
+    if (count_.update(be_the_last, std::memory_order_acq_rel)) {
+        this->raise();
+        return verdict::granted();
     }
-    if (n > now)
-        return verdict::refused(errc::negative_count);
-    return n == 0 ? try_wait() : verdict::wait();
+    return n > before ? verdict::refused(errc::negative_count) : verdict::wait();
 }
 
 template <class Threading>

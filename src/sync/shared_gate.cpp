@@ -22,12 +22,7 @@ bool came_before(const shared_waiter* a, const shared_waiter* b) noexcept
 template <class Threading>
 auto shared_gate<Threading>::contend() noexcept -> word_type
 {
-    word_type word = word_.load(std::memory_order_acquire);
-    while ((word & contended) == 0 &&
-           !word_.compare_exchange_weak(word, word | contended, std::memory_order_acq_rel,
-                                        std::memory_order_relaxed)) {
-    }
-    return word & ~contended;
+    return set_bits(word_, contended) & ~contended;
 }
 
 template <class Threading>

@@ -18,20 +18,24 @@ class spare_nodes {
 public:
     void put(item_node& n) noexcept
     {
-        n.next_spare = first_.load(std::memory_order_relaxed);
-        while (!first_.compare_exchange_weak(n.next_spare, &n, std::memory_order_release,
-                                             std::memory_order_relaxed)) {
-        }
+        const auto put_first = [&n](item_node*& first) noexcept {
+            n.next_spare = std::exchange(first, &n);
+            return true;
+        };
+        first_.update(put_first, std::memory_order_release);
     }
     // Only one at a time takes, so that what it sees first stays first, or something is put
     // before it.
     item_node* take() noexcept
     {
-        item_node* n = first_.load(std::memory_order_acquire);
-        while (n && !first_.compare_exchange_weak(n, n->next_spare, std::memory_order_acquire,
-                                                  std::memory_order_acquire)) {
-        }
-        if (n)
+        item_node* n = nullptr;
+        const auto take_first = [&n](item_node*& first) noexcept {
+            n = first;
+            if (n)
+                first = n->next_spare;
+            return n != nullptr;
+        };
+        if (first_.update(take_first, std::memory_order_acquire))
             n->pusher = nullptr;
         return n;
     }
@@ -82,7 +86,7 @@ public:
     // --- Without waiting. A value that was not pushed has not been moved from.
 
     template <class Ticket>
-    verdict push_now(label& l, stored& value, Ticket& ticket)
+    TURNSTILE_HOT verdict push_now(label& l, stored& value, Ticket& ticket)
     {
         auto* n = this->guarded([&]() -> node* {
             if (!this->may_enter_quietly()) [[unlikely]]

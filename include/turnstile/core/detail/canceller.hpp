@@ -33,12 +33,18 @@ private:
     wait_state_ptr<Threading> state_;
 };
 
+template <class Threading, class Slot>
+TURNSTILE_NOINLINE void make_canceller(Slot& slot, wait_state<Threading>& state, waiter& w)
+{
+    slot.template emplace<canceller<Threading>>(wait_state_ptr<Threading>(&state), w);
+}
+
 template <class Threading, class Handler>
-void arm_cancellation(const Handler& handler, wait_state<Threading>& state, waiter& w)
+TURNSTILE_HOT void arm_cancellation(const Handler& handler, wait_state<Threading>& state, waiter& w)
 {
     auto slot = asio::get_associated_cancellation_slot(handler);
     if (slot.is_connected())
-        slot.template emplace<canceller<Threading>>(wait_state_ptr<Threading>(&state), w);
+        make_canceller(slot, state, w);
 }
 
 } // namespace turnstile::detail

@@ -9,28 +9,24 @@
 
 namespace turnstile::detail {
 
-// What is needed of std::atomic, over plain memory: for state that one strand owns.
+// A word of an object's state that changes without the object's lock. With update(), a function
+// change(T&) alters it; it may be called again with what somebody else has written meanwhile. If
+// it returns false, nothing is altered, and neither does update().
+
+// For state that one strand owns: plain memory.
 template <class T>
 class plain_cell {
 public:
     constexpr plain_cell() noexcept = default;
     constexpr explicit plain_cell(T value) noexcept : value_(value) {}
 
-    T load(std::memory_order = std::memory_order_relaxed) const noexcept { return value_; }
-    void store(T value, std::memory_order = std::memory_order_relaxed) noexcept { value_ = value; }
-    bool compare_exchange_weak(T& expected, T desired,
-                               std::memory_order = std::memory_order_relaxed,
-                               std::memory_order = std::memory_order_relaxed) noexcept
-    {
-        if (value_ != expected) {
-            expected = value_;
-            return false;
-        }
-        value_ = desired;
-        return true;
-    }
+    T load(std::memory_order) const noexcept { return value_; }
+    void store(T value, std::memory_order) noexcept { value_ = value; }
+    T fetch_add(T n, std::memory_order) noexcept { return std::exchange(value_, value_ + n); }
+    T fetch_sub(T n, std::memory_order) noexcept { return std::exchange(value_, value_ - n); }
+
     template <class Change>
-    bool update(Change change, std::memory_order = std::memory_order_relaxed) noexcept
+    bool update(Change change, std::memory_order) noexcept
     {
         T next = value_;
         if (!change(next))
@@ -38,21 +34,13 @@ public:
         value_ = next;
         return true;
     }
-    T fetch_add(T n, std::memory_order = std::memory_order_relaxed) noexcept
-    {
-        return std::exchange(value_, value_ + n);
-    }
-    T fetch_sub(T n, std::memory_order = std::memory_order_relaxed) noexcept
-    {
-        return std::exchange(value_, value_ - n);
-    }
 
 private:
     T value_{};
 };
 
-// The same for state that any thread may touch. A lone thread reads and writes instead of locking
-// the bus, twice for each operation that need not wait: a sixth of its time.
+// For state that any thread may touch. A lone thread reads and writes instead of locking the bus,
+// twice for each operation that need not wait: a sixth of its time.
 template <class T>
 class atomic_cell {
     // Of atomic<bool>, GCC 12 calls the functions at -O2: 22 instructions for a load.
@@ -62,31 +50,31 @@ public:
     constexpr atomic_cell() noexcept = default;
     constexpr explicit atomic_cell(T value) noexcept : value_(value) {}
 
-    T load(std::memory_order order) const noexcept { return static_cast<T>(value_.load(order)); }
-    void store(T value, std::memory_order order) noexcept { value_.store(value, order); }
-    bool compare_exchange_weak(value_type& expected, T desired, std::memory_order success,
-                               std::memory_order failure) noexcept
+    // All inlined, or GCC 12 looks at run time what the order asks for.
+    TURNSTILE_HOT T load(std::memory_order order) const noexcept
     {
-        if (!is_lone_thread())
-            return value_.compare_exchange_weak(expected, desired, success, failure);
-        const value_type now = value_.load(std::memory_order_relaxed);
-        if (now != expected) {
-            expected = now;
-            return false;
-        }
-        value_.store(desired, std::memory_order_relaxed);
-        return true;
+        return static_cast<T>(value_.load(order));
     }
-    bool compare_exchange_weak(value_type& expected, T desired, std::memory_order order) noexcept
+    TURNSTILE_HOT void store(T value, std::memory_order order) noexcept
     {
-        return compare_exchange_weak(expected, desired, order, std::memory_order_acquire);
+        value_.store(value, order);
     }
-    // Lets change(value) alter the value, again if others were faster; false, and nothing is
-    // altered, if it says so.
+    TURNSTILE_HOT T fetch_add(T n, std::memory_order order) noexcept
+    {
+        return is_lone_thread() ? replace([n](T now) { return now + n; })
+                                : value_.fetch_add(n, order);
+    }
+    TURNSTILE_HOT T fetch_sub(T n, std::memory_order order) noexcept
+    {
+        return is_lone_thread() ? replace([n](T now) { return now - n; })
+                                : value_.fetch_sub(n, order);
+    }
+
+    // Whatever comes of it, the caller sees what was done before the value was written.
     template <class Change>
     TURNSTILE_HOT bool update(Change change, std::memory_order order) noexcept
     {
-        value_type now = value_.load(std::memory_order_relaxed);
+        value_type now = value_.load(std::memory_order_acquire);
         for (;;) {
             value_type next = now;
             if (!change(next))
@@ -95,29 +83,35 @@ public:
                 value_.store(next, std::memory_order_relaxed);
                 return true;
             }
-            if (value_.compare_exchange_weak(now, next, order, std::memory_order_relaxed))
+            if (value_.compare_exchange_weak(now, next, order, std::memory_order_acquire))
                 return true;
         }
     }
-    T fetch_add(T n, std::memory_order order) noexcept
+
+private:
+    template <class F>
+    TURNSTILE_HOT T replace(F f) noexcept
     {
-        if (!is_lone_thread())
-            return value_.fetch_add(n, order);
         const T before = value_.load(std::memory_order_relaxed);
-        value_.store(before + n, std::memory_order_relaxed);
-        return before;
-    }
-    T fetch_sub(T n, std::memory_order order) noexcept
-    {
-        if (!is_lone_thread())
-            return value_.fetch_sub(n, order);
-        const T before = value_.load(std::memory_order_relaxed);
-        value_.store(before - n, std::memory_order_relaxed);
+        value_.store(f(before), std::memory_order_relaxed);
         return before;
     }
 
-private:
     std::atomic<value_type> value_{};
 };
+
+// Sets those bits, if they are not set; returns what was there before.
+template <class Cell, class T>
+TURNSTILE_HOT T set_bits(Cell& cell, T bits) noexcept
+{
+    T before{};
+    const auto set = [&](T& value) noexcept {
+        before = value;
+        value |= bits;
+        return value != before;
+    };
+    cell.update(set, std::memory_order_acq_rel);
+    return before;
+}
 
 } // namespace turnstile::detail

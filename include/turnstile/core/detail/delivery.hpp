@@ -54,6 +54,12 @@ public:
 private:
     static constexpr int batch = 128;
 
+    // What claim() has taken; an intrusive_ptr would ask whether it is there.
+    struct queued_reference {
+        wait_state<Threading>& owner;
+        TURNSTILE_HOT ~queued_reference() { intrusive_ptr_release(&owner); }
+    };
+
     TURNSTILE_COLD void not_posted() noexcept;
     static void run(postable& self, how what);
     // Takes over the lock, and releases it.

@@ -3,6 +3,8 @@
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
 
+#include <utility>
+
 namespace turnstile::detail {
 
 // A flag, and those who wait for it: raising it lets all of them go.
@@ -27,21 +29,19 @@ public:
     // caller did before.
     void raise() noexcept
     {
-        flag now = word_.load(std::memory_order_relaxed);
-        while (now != flag::awaited) {
-            if (word_.compare_exchange_weak(now, flag::raised, std::memory_order_acq_rel))
-                return;
-        }
-        raise_awaited();
+        const auto raise_unawaited = [](flag& word) noexcept {
+            return std::exchange(word, flag::raised) != flag::awaited;
+        };
+        if (!word_.update(raise_unawaited, std::memory_order_acq_rel))
+            raise_awaited();
     }
 
     void lower() noexcept
     {
-        flag now = flag::raised;
-        while (now == flag::raised) {
-            if (word_.compare_exchange_weak(now, flag::lowered, std::memory_order_acq_rel))
-                return;
-        }
+        const auto lower_raised = [](flag& word) noexcept {
+            return std::exchange(word, flag::lowered) == flag::raised;
+        };
+        word_.update(lower_raised, std::memory_order_acq_rel);
     }
 
 private:

@@ -117,6 +117,7 @@ private:
     template <class Grant>
     void serve_with(Grant grant) noexcept;
     void serve(ready_list& ready) noexcept;
+    void serve_newcomer() noexcept;
     permit_waiter& head() noexcept { return static_cast<permit_waiter&>(this->queue_.front()); }
 
     typename Threading::template cell<std::uint64_t> word_;

@@ -154,7 +154,7 @@ verdict first_look(Ask& ask, [[maybe_unused]] const Handler& handler)
 
 // Makes an operation of what the first look has said, and hands it over.
 template <class Ask, class Handler, class Memory>
-void start_operation(Ask& ask, verdict now, Handler&& handler, const Memory& memory)
+TURNSTILE_HOT void start_operation(Ask& ask, verdict now, Handler&& handler, const Memory& memory)
 {
     using handler_type = std::decay_t<Handler>;
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
@@ -259,7 +259,7 @@ class operation_frame {
         operation_frame* self;
 
         template <class Handler>
-        void operator()(Handler&& handler) const
+        TURNSTILE_HOT void operator()(Handler&& handler) const
         {
             const verdict now =
                 self->fate_.is_open() ? first_look(self->ask_, handler) : self->fate_;

@@ -90,15 +90,11 @@ public:
     void retire() noexcept;
 
     friend void intrusive_ptr_add_ref(wait_state* s) noexcept { s->wait_state::add_reference(); }
-    friend void intrusive_ptr_release(wait_state* s) noexcept
+    TURNSTILE_HOT friend void intrusive_ptr_release(wait_state* s) noexcept
     {
-        std::size_t n = s->references_.load(std::memory_order_relaxed);
-        while (n > 1) {
-            if (s->references_.compare_exchange_weak(n, n - 1, std::memory_order_acq_rel,
-                                                     std::memory_order_relaxed))
-                return;
-        }
-        s->drop_last_reference();
+        const auto drop_one_of_several = [](std::size_t& n) noexcept { return n-- > 1; };
+        if (!s->references_.update(drop_one_of_several, std::memory_order_acq_rel))
+            s->drop_last_reference();
     }
 
 protected:
@@ -127,7 +123,7 @@ protected:
     // The two halves of an update that decides only one waiter: lock(), then either send(w), or
     // update_locked(f) if it turns out to be more. Both release the lock.
     void lock() noexcept { mutex_.lock(); }
-    void send(waiter& w) noexcept
+    TURNSTILE_HOT void send(waiter& w) noexcept
     {
         if (w.elsewhere) [[unlikely]]
             return send_elsewhere(w);
@@ -222,7 +218,7 @@ private:
     // drain is posted that keeps the context running. Whoever has claimed that drain may not
     // have got so far: then it is the drain that gives it up.
     void send_home() noexcept { send_home_with(!delivery_.ready().empty()); }
-    void send_home_with(bool somebody_is_ready) noexcept
+    TURNSTILE_HOT void send_home_with(bool somebody_is_ready) noexcept
     {
         if (holds_idle_work() && !delivery_.is_queued()) [[unlikely]]
             return send_last();

@@ -109,7 +109,7 @@ public:
         else
             first_ = &w;
     }
-    waiter& take_front() noexcept
+    TURNSTILE_HOT waiter& take_front() noexcept
     {
         waiter& w = *first_;
         first_ = rest_.empty() ? nullptr : &detail::take_front(rest_);

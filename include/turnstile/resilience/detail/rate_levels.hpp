@@ -46,19 +46,24 @@ public:
     // Without the lock.
     outcome try_take(nanoseconds now, std::uint64_t n) noexcept
     {
-        std::uint64_t word = word_.load(std::memory_order_acquire);
-        for (;;) {
-            if (word & held)
-                return outcome::held;
+        outcome result = outcome::taken;
+        const auto charge = [&](std::uint64_t& word) noexcept {
+            if (word & held) {
+                result = outcome::held;
+                return false;
+            }
             const gcra rule = first();
             const gcra::ticks time = rule.at(since(now));
             const gcra::ticks full = word >> 1;
-            if (n - 1 >= rule.burst() || !rule.allows(full, time, n))
-                return outcome::refused;
-            if (word_.compare_exchange_weak(word, rule.charged(full, time, n) << 1,
-                                            std::memory_order_acq_rel, std::memory_order_acquire))
-                return outcome::taken;
-        }
+            if (n - 1 >= rule.burst() || !rule.allows(full, time, n)) {
+                result = outcome::refused;
+                return false;
+            }
+            word = rule.charged(full, time, n) << 1;
+            return true;
+        };
+        word_.update(charge, std::memory_order_acq_rel);
+        return result;
     }
     outcome try_take(nanoseconds now, std::uint64_t n, rate_stamp& stamp) noexcept;
 
