@@ -32,12 +32,14 @@ public:
 
     bool count_down() noexcept
     {
-        std::uint64_t now = count_.load(std::memory_order_relaxed);
-        do {
-            if (now == 0)
-                return false;
-        } while (!count_.compare_exchange_weak(now, now - 1, std::memory_order_acq_rel));
-        if (now == 1)
+        std::uint64_t before = 0;
+        const auto subtract_one = [&](std::uint64_t& count) {
+            before = count--;
+            return before != 0; // else the count stays as it is
+        };
+        if (!count_.update(subtract_one, std::memory_order_acq_rel))
+            return false;
+        if (before == 1)
             open();
         return true;
     }

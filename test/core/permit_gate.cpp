@@ -53,6 +53,16 @@ struct interrupted {
             load_is_over();
             return value;
         }
+        template <class Change>
+        bool update(Change change, std::memory_order order) noexcept
+        {
+            T now = load(std::memory_order_acquire);
+            for (T next = now; change(next); next = now) {
+                if (this->compare_exchange_weak(now, next, order))
+                    return true;
+            }
+            return false;
+        }
     };
 
     static constexpr bool is_confined = false;
