@@ -13,8 +13,9 @@
 namespace turnstile::detail {
 
 // Where a handler's completion is posted. Nearly always that is the object's own executor,
-// and then this is a null pointer.
-template <class HandlerExecutor, class Threading, class Allocator>
+// and then this is a null pointer. Kept is what a confined operation gets on the object's executor,
+// and takes along to the handler's.
+template <class HandlerExecutor, class Threading, class Allocator, class Kept>
 class completion_route {
 public:
     // What must outlive the operation, until its handler has run.
@@ -38,6 +39,11 @@ public:
         return std::move(gone->held);
     }
 
+    // The same for what hops: what stays behind, and what goes along.
+    hold let_go() noexcept { return std::move(foreign_->held); }
+    void keep(Kept&& kept) noexcept { foreign_->kept.emplace(std::move(kept)); }
+    Kept take_kept() noexcept { return std::move(*foreign_->kept); }
+
     // The way to the handler's executor, or null if it is the object's own.
     detour* choose(const HandlerExecutor& executor, wait_state<Threading>& state, waiter& w,
                    const Allocator& allocator)
@@ -55,6 +61,7 @@ private:
         hold held;
         Allocator allocator;
         std::optional<detour> way;
+        std::optional<Kept> kept;
     };
     struct deleter {
         TURNSTILE_COLD void operator()(foreign* f) const noexcept
@@ -71,6 +78,7 @@ private:
             return new (memory) foreign{
                 {wait_state_ptr<Threading>(&state), executor_work<HandlerExecutor>(executor)},
                 allocator,
+                {},
                 {}};
         }));
         if constexpr (postable_executor<HandlerExecutor> && !Threading::is_confined) {

@@ -3,11 +3,10 @@
 #include <turnstile/core/detail/canceller.hpp>
 #include <turnstile/core/detail/completion_route.hpp>
 #include <turnstile/core/detail/handler_allocator.hpp>
+#include <turnstile/core/detail/hop.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
 
 #include <boost/asio/associated_executor.hpp>
-#include <boost/asio/bind_allocator.hpp>
-#include <boost/asio/dispatch.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -23,7 +22,8 @@ class wait_operation final : public Ask::waiter_type {
     using threading = typename Ask::threading;
     using handler_executor = asio::associated_executor_t<Handler, typename Ask::executor_type>;
     using route =
-        completion_route<handler_executor, threading, handler_allocator_t<std::byte, Handler>>;
+        completion_route<handler_executor, threading, handler_allocator_t<std::byte, Handler>,
+                         typename Memory::template collected<Ask>>;
 
 public:
     struct deleter {
@@ -82,7 +82,7 @@ private:
         else if (!self.route_.needs_hop()) [[likely]]
             self.complete();
         else
-            self.hop();
+            self.leave_home();
     }
 
     // Ends the operation, and calls its handler. Everything is freed before the handler runs:
@@ -113,25 +113,31 @@ private:
 
     // From the object's executor to the handler's, where it may still be cancelled. But the
     // state of a confined object must not be touched there, so that one settles here.
-    void hop()
+    void leave_home()
     {
         const auto executor = route_.executor();
         const auto allocator = handler_allocator<std::byte>(handler_);
         if constexpr (threading::is_confined) {
-            auto result = memory_.collect(ask_, *this, state_->settle(*this));
-            const auto hold = route_.leave();
-            const Memory memory = memory_;
-            Handler handler = release_handler();
-            asio::dispatch(executor,
-                           asio::bind_allocator(allocator, [memory, h = std::move(handler),
-                                                            r = std::move(result)]() mutable {
-                               memory.complete(std::move(h), std::move(r));
-                           }));
+            route_.keep(memory_.collect(ask_, *this, state_->settle(*this)));
+            const auto hold = route_.let_go();
+            dispatch_hop(executor, allocator, hop(*this, &wait_operation::land));
         } else {
-            asio::dispatch(executor,
-                           asio::bind_allocator(allocator, [op = pointer(this)]() mutable {
-                               op.release()->complete();
-                           }));
+            dispatch_hop(executor, allocator, hop(*this, &wait_operation::land));
+        }
+    }
+    static void land(waiter& w, how what)
+    {
+        auto& self = static_cast<wait_operation&>(w);
+        if constexpr (!threading::is_confined) {
+            if (what == how::invoke)
+                self.complete();
+            else
+                self.destroy();
+        } else if (what == how::invoke) {
+            self.call(self.route_.take_kept());
+        } else {
+            self.route_.take_kept(); // before the handler goes, which may own the object
+            [[maybe_unused]] const Handler handler = self.release_handler();
         }
     }
 
