@@ -18,17 +18,17 @@ function(turnstile_own_target target)
 endfunction()
 
 # turnstile_compile_by_layer(<target>): the files of the library that are in one folder become
-# one translation unit, for whoever builds it. Most of the time goes into Asio's headers, which
-# all of them include.
+# one translation unit, unless somebody has set CMAKE_UNITY_BUILD. Most of the time goes into
+# Asio's headers, which all of them include.
 function(turnstile_compile_by_layer target)
-    if(PROJECT_IS_TOP_LEVEL AND NOT TURNSTILE_UNITY)
-        return()
-    endif()
     get_target_property(sources ${target} SOURCES)
     foreach(source IN LISTS sources)
         cmake_path(GET source PARENT_PATH folder)
         cmake_path(GET folder FILENAME layer)
         set_source_files_properties("${source}" PROPERTIES UNITY_GROUP ${layer})
     endforeach()
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+    if(NOT DEFINED CMAKE_UNITY_BUILD)
+        set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+    endif()
 endfunction()

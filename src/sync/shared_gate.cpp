@@ -149,6 +149,8 @@ bool shared_gate<Threading>::give_contended(hold has, hold keeps) noexcept
 template <class Threading>
 bool shared_gate<Threading>::try_contended(hold wants) noexcept
 {
+    if (!is_free_for(word_.load(std::memory_order_acquire) & ~contended, wants))
+        return false; // that much is sure without the lock
     return this->update([&](ready_list& ready) {
         const word_type held = contend();
         const bool taken = is_free_for(held, wants);

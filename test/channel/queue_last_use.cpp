@@ -123,6 +123,22 @@ BOOST_AUTO_TEST_CASE(whoever_goes_before_a_push_gets_memory_may_destroy_the_queu
     BOOST_TEST((ec == turnstile::errc::closed));
 }
 
+// A push to a queue of one strand, which completes elsewhere, ends on that strand.
+BOOST_AUTO_TEST_CASE(a_queue_may_go_before_a_push_has_completed_elsewhere)
+{
+    asio::io_context elsewhere;
+    auto local =
+        std::make_unique<turnstile::local::queue<std::string>>(context, 1, overflow::drop_oldest);
+    BOOST_TEST_REQUIRE(local->try_push("first"));
+    bool pushed = false;
+    local->async_push("second",
+                      asio::bind_executor(elsewhere, [&](error_code ec) { pushed = !ec; }));
+    context.run();
+    local.reset();
+    elsewhere.run();
+    BOOST_TEST(pushed);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

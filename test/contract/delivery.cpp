@@ -269,6 +269,22 @@ CONTRACT_WHERE(a_throwing_handler_loses_no_other, kind.has_several_waiters())
         BOOST_TEST(c.succeeded());
 }
 
+CONTRACT(what_is_on_its_way_elsewhere_keeps_no_work_at_home)
+{
+    kit::drained_context home;
+    kit::drained_context away;
+    auto s = kind.make(home.get_executor());
+    completion c;
+    s->start_on(away.get_executor(), c);
+    s->grant();
+    BOOST_TEST(!kit::poll_leaves_work(home));
+    BOOST_TEST(!c.done());
+    kit::run(away);
+    BOOST_TEST(c.succeeded());
+    s.reset();
+    kit::run(home); // which may have been told something by then
+}
+
 CONTRACT_WHERE(many_waiters_need_no_deep_recursion, kind.has_several_waiters())
 {
 #if TURNSTILE_SANITIZED

@@ -3,7 +3,6 @@
 
 #include <turnstile/core/detail/permit_gate.hpp>
 #include <turnstile/core/threading.hpp>
-#include <turnstile/sync/mutex.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
@@ -70,31 +69,6 @@ BOOST_AUTO_TEST_CASE(with_a_second_thread_no_thread_is_alone)
 {
     const other_thread other;
     BOOST_TEST(!turnstile::detail::is_lone_thread());
-}
-
-// Here, unless another case came first, the locks are taken by a lone thread.
-BOOST_AUTO_TEST_CASE(what_a_lone_thread_has_locked_is_locked_for_the_second)
-{
-    asio::io_context io;
-    turnstile::mutex mutex(io);
-    turnstile::detail::light_mutex internal;
-    BOOST_TEST(mutex.try_lock());
-    internal.lock();
-    int inside = 0; // guarded by each of them, and TSan watches
-    int within = 0;
-    std::thread second([&] {
-        internal.lock();
-        BOOST_TEST(inside == 1);
-        internal.unlock();
-        while (!mutex.try_lock())
-            std::this_thread::yield();
-        BOOST_TEST(within == 1);
-    });
-    inside = 1;
-    internal.unlock();
-    within = 1;
-    mutex.unlock();
-    second.join();
 }
 
 BOOST_AUTO_TEST_CASE(a_call_from_outside_a_running_strand_is_noticed)

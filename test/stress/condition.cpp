@@ -8,6 +8,9 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
 
 namespace {
 
@@ -107,6 +110,44 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_lose_no_notification_and_no_lock)
     BOOST_TEST(expect.failures() == 0);
     BOOST_TEST(consumed == wanted);
     BOOST_TEST(items == 0);
+    BOOST_TEST(!m.is_locked());
+}
+
+// Of what belongs to one strand nothing is touched by the thread that runs the handlers.
+BOOST_AUTO_TEST_CASE(a_local_wait_that_completes_elsewhere_ends_on_its_strand)
+{
+    asio::io_context home;
+    asio::io_context elsewhere;
+    auto work = asio::make_work_guard(elsewhere);
+    std::thread handlers([&] { elsewhere.run(); });
+    turnstile::local::mutex m(home);
+    turnstile::local::condition c(home);
+    std::unique_lock<turnstile::local::mutex> lock(m, std::defer_lock);
+    std::atomic<int> completed = 0;
+    int left = rounds;
+    std::function<void()> next = [&] {
+        if (lock)
+            lock.unlock();
+        if (left-- == 0)
+            return;
+        BOOST_TEST_REQUIRE(m.try_lock());
+        lock = {m, std::adopt_lock};
+        c.async_wait(lock, asio::bind_executor(elsewhere, [&](error_code) {
+                         ++completed;
+                         asio::post(home, next);
+                     }));
+        c.notify_one();
+    };
+    asio::post(home, next);
+    while (completed != rounds) {
+        home.restart();
+        home.run();
+        std::this_thread::yield();
+    }
+    work.reset();
+    handlers.join();
+    home.restart();
+    home.run();
     BOOST_TEST(!m.is_locked());
 }
 

@@ -19,7 +19,8 @@
 #endif
 
 // TURNSTILE_COLD marks what is seldom called, and would only bloat its callers;
-// TURNSTILE_HOT what is smaller than a call of it.
+// TURNSTILE_HOT what is smaller than a call of it, or part of every wait: how much else is in a
+// translation unit would decide whether GCC inlines it.
 #if defined(__GNUC__)
 #    define TURNSTILE_COLD [[gnu::noinline, gnu::cold]]
 #    define TURNSTILE_NOINLINE [[gnu::noinline]]

@@ -13,9 +13,9 @@
 namespace turnstile::detail {
 
 // Where a handler's completion is posted. Nearly always that is the object's own executor,
-// and then this is a null pointer. Kept is what a confined operation gets on the object's executor,
-// and takes along to the handler's.
-template <class HandlerExecutor, class Threading, class Allocator, class Kept>
+// and then this is a null pointer. Cargo is what is left of an operation that ends on the object's
+// executor, and goes on to the handler's.
+template <class HandlerExecutor, class Threading, class Allocator, class Cargo>
 class completion_route {
 public:
     // What must outlive the operation, until its handler has run.
@@ -39,11 +39,6 @@ public:
         return std::move(gone->held);
     }
 
-    // The same for what hops: what stays behind, and what goes along.
-    hold let_go() noexcept { return std::move(foreign_->held); }
-    void keep(Kept&& kept) noexcept { foreign_->kept.emplace(std::move(kept)); }
-    Kept take_kept() noexcept { return std::move(*foreign_->kept); }
-
     // The way to the handler's executor, or null if it is the object's own.
     detour* choose(const HandlerExecutor& executor, wait_state<Threading>& state, waiter& w,
                    const Allocator& allocator)
@@ -55,13 +50,12 @@ public:
         return choose_foreign(executor, state, w, allocator);
     }
 
-private:
     // What only a handler elsewhere needs stays out of everybody's way.
     struct foreign {
         hold held;
         Allocator allocator;
         std::optional<detour> way;
-        std::optional<Kept> kept;
+        std::optional<Cargo> cargo;
     };
     struct deleter {
         TURNSTILE_COLD void operator()(foreign* f) const noexcept
@@ -69,7 +63,12 @@ private:
             destroy_with(Allocator(f->allocator), f);
         }
     };
+    using baggage = std::unique_ptr<foreign, deleter>;
 
+    // The same as leave(), for one whose cargo goes on.
+    baggage pack() noexcept { return std::move(foreign_); }
+
+private:
     TURNSTILE_COLD detour* choose_foreign(const HandlerExecutor& executor,
                                           wait_state<Threading>& state, [[maybe_unused]] waiter& w,
                                           const Allocator& allocator)
@@ -88,7 +87,7 @@ private:
         return nullptr;
     }
 
-    std::unique_ptr<foreign, deleter> foreign_;
+    baggage foreign_;
 };
 
 } // namespace turnstile::detail

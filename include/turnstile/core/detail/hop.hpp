@@ -1,6 +1,6 @@
 #pragma once
 
-#include <turnstile/core/detail/waiter.hpp>
+#include <turnstile/core/detail/postable.hpp>
 
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/dispatch.hpp>
@@ -9,28 +9,26 @@
 
 namespace turnstile::detail {
 
-// An operation on its way from the object's executor to its handler's. It does not know the
-// handler's type, so that a dispatch is compiled for each executor, and not for each operation.
+// Something on its way from an object's executor to a handler's. It does not know the handler's
+// type, so that a dispatch is compiled for each executor, and not for each operation.
 class hop {
 public:
-    // What is done there; or destroy, if it never arrives.
-    using land_function = void (*)(waiter&, how);
+    // What is done there with what was sent; or it is destroyed, if it never arrives.
+    using land_function = void (*)(void*, how);
 
-    hop(waiter& w, land_function land) noexcept : waiter_(&w), land_(land) {}
-    hop(hop&& other) noexcept : waiter_(std::exchange(other.waiter_, nullptr)), land_(other.land_)
-    {
-    }
+    hop(void* what, land_function land) noexcept : what_(what), land_(land) {}
+    hop(hop&& other) noexcept : what_(std::exchange(other.what_, nullptr)), land_(other.land_) {}
     hop& operator=(hop&&) = delete;
     ~hop()
     {
-        if (waiter_)
-            land_(*waiter_, how::destroy);
+        if (what_)
+            land_(what_, how::destroy);
     }
 
-    void operator()() { land_(*std::exchange(waiter_, nullptr), how::invoke); }
+    void operator()() { land_(std::exchange(what_, nullptr), how::invoke); }
 
 private:
-    waiter* waiter_;
+    void* what_;
     land_function land_;
 };
 

@@ -96,9 +96,6 @@ outcome<typename Ask::result_type> outcome_of(Ask& ask, typename Ask::waiter_typ
 // An operation in memory from its handler's associated allocator, or if that has none, in
 // what Asio recycles on this thread. The result goes to the handler as its arguments.
 struct handler_memory {
-    template <class Ask>
-    using collected = outcome<typename Ask::result_type>;
-
     template <class Handler>
     static auto allocator_for(const Handler& handler) noexcept
     {
@@ -220,23 +217,18 @@ class operation_frame {
         void operator()() noexcept {}
         void* state[2];
     };
-    struct nothing {};
     // As large as `memory` below, which needs to know the size this one is for.
     struct memory_model {
-        template <class>
-        using collected = nothing;
         void* frame;
     };
     static constexpr std::size_t size =
         sizeof(wait_operation<Ask, suspended_coroutine, memory_model>);
 
+    struct nothing {};
     using kept_type = std::conditional_t<outcome_is_in_waiter<Ask>, outcome<result_type>, nothing>;
 
     class memory {
     public:
-        template <class>
-        using collected = nothing;
-
         explicit memory(operation_frame& frame) noexcept : frame_(&frame) {}
 
         template <class Handler>

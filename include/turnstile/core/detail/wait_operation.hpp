@@ -21,9 +21,18 @@ template <class Ask, class Handler, class Memory>
 class wait_operation final : public Ask::waiter_type {
     using threading = typename Ask::threading;
     using handler_executor = asio::associated_executor_t<Handler, typename Ask::executor_type>;
+
+    // The result is last: it goes before the handler, which may own the object.
+    struct cargo {
+        Memory memory;
+        Handler handler;
+        decltype(std::declval<Memory&>().collect(
+            std::declval<Ask&>(), std::declval<typename Ask::waiter_type&>(), true)) result;
+    };
+    struct nothing {};
     using route =
         completion_route<handler_executor, threading, handler_allocator_t<std::byte, Handler>,
-                         typename Memory::template collected<Ask>>;
+                         std::conditional_t<threading::is_confined, cargo, nothing>>;
 
 public:
     struct deleter {
@@ -111,34 +120,39 @@ private:
         call(std::move(result));
     }
 
-    // From the object's executor to the handler's, where it may still be cancelled. But the
-    // state of a confined object must not be touched there, so that one settles here.
+    // From the object's executor to the handler's.
     void leave_home()
     {
         const auto executor = route_.executor();
         const auto allocator = handler_allocator<std::byte>(handler_);
         if constexpr (threading::is_confined) {
-            route_.keep(memory_.collect(ask_, *this, state_->settle(*this)));
-            const auto hold = route_.let_go();
-            dispatch_hop(executor, allocator, hop(*this, &wait_operation::land));
+            // The state must not be touched there, so the operation ends here.
+            auto result = memory_.collect(ask_, *this, state_->settle(*this));
+            auto baggage = route_.pack();
+            const auto stays_here = std::move(baggage->held);
+            const Memory memory = memory_;
+            baggage->cargo.emplace(cargo{memory, release_handler(), std::move(result)});
+            dispatch_hop(executor, allocator, hop(baggage.release(), &wait_operation::unload));
         } else {
-            dispatch_hop(executor, allocator, hop(*this, &wait_operation::land));
+            // It may still be cancelled there.
+            dispatch_hop(executor, allocator, hop(this, &wait_operation::land));
         }
     }
-    static void land(waiter& w, how what)
+    static void land(void* what, how then)
     {
-        auto& self = static_cast<wait_operation&>(w);
-        if constexpr (!threading::is_confined) {
-            if (what == how::invoke)
-                self.complete();
-            else
-                self.destroy();
-        } else if (what == how::invoke) {
-            self.call(self.route_.take_kept());
-        } else {
-            self.route_.take_kept(); // before the handler goes, which may own the object
-            [[maybe_unused]] const Handler handler = self.release_handler();
-        }
+        auto& self = *static_cast<wait_operation*>(what);
+        if (then == how::invoke)
+            self.complete();
+        else
+            self.destroy();
+    }
+    static void unload(void* what, how then)
+    {
+        typename route::baggage baggage(static_cast<typename route::foreign*>(what));
+        cargo arrived = std::move(*baggage->cargo);
+        baggage.reset();
+        if (then == how::invoke)
+            arrived.memory.complete(std::move(arrived.handler), std::move(arrived.result));
     }
 
     void discard()
