@@ -269,7 +269,8 @@ CONTRACT_WHERE(a_throwing_handler_loses_no_other, kind.has_several_waiters())
         BOOST_TEST(c.succeeded());
 }
 
-CONTRACT(what_is_on_its_way_elsewhere_keeps_no_work_at_home)
+// A confined operation ends on its strand, and only what it leaves behind goes on from there.
+CONTRACT_WHERE(what_is_on_its_way_elsewhere_keeps_no_work_at_home, kind.is_confined)
 {
     kit::drained_context home;
     kit::drained_context away;
