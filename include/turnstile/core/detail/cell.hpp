@@ -9,9 +9,9 @@
 
 namespace turnstile::detail {
 
-// A word of an object's state that changes without the object's lock. With update(), a function
-// change(T&) alters it; it may be called again with what somebody else has written meanwhile. If
-// it returns false, nothing is altered, and neither does update().
+// A word of an object's state that changes without the object's lock. update() lets a function
+// change(T&) alter it, again if somebody else was faster. If that returns false, nothing is
+// altered, and update() returns false, too.
 
 // For state that one strand owns: plain memory.
 template <class T>
