@@ -1,5 +1,6 @@
 #pragma once
 
+#include <turnstile/core/config.hpp>
 #include <turnstile/core/detail/postable.hpp>
 
 #include <boost/asio/bind_allocator.hpp>
