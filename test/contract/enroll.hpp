@@ -30,12 +30,42 @@
 
 namespace contract {
 
+// What becomes of the results: the part of a subject that a handler knows. So operations of
+// several subjects that are the same function share their code, which is most of what there is to
+// compile.
+template <class... Result>
+struct outlet {
+    virtual ~outlet() = default;
+    virtual void consume(Result... result) = 0;
+    virtual void after_error(error_code ec) = 0;
+};
+
+template <class Result>
+struct outlet_for {
+    using type = outlet<Result>;
+};
+template <>
+struct outlet_for<void> {
+    using type = outlet<>;
+};
+
+template <class S, class Outlet>
+struct with_outlet;
+
+template <class S, class... Result>
+struct with_outlet<S, outlet<Result...>> final : S, outlet<Result...> {
+    using S::S;
+    void consume(Result... result) override { S::consume(std::move(result)...); }
+    void after_error(error_code ec) override { S::after_error(ec); }
+};
+
 // The handler: consumes what it is given, then does what the test wants. The subject may be
 // gone before its last operations complete.
-template <class S>
+template <class Outlet>
 class consumer {
 public:
-    consumer(std::weak_ptr<S> s, operation op) : subject_(std::move(s)), operation_(std::move(op))
+    consumer(std::weak_ptr<Outlet> s, operation op)
+        : subject_(std::move(s)), operation_(std::move(op))
     {
     }
 
@@ -57,13 +87,13 @@ public:
     }
 
 private:
-    std::weak_ptr<S> subject_;
+    std::weak_ptr<Outlet> subject_;
     operation operation_;
 };
 
-template <class S, class... Values>
+template <class Outlet, class... Values>
 struct taken_from final : taken::values {
-    explicit taken_from(std::shared_ptr<S> s, Values... v)
+    explicit taken_from(std::shared_ptr<Outlet> s, Values... v)
         : subject(std::move(s)), held(std::move(v)...)
     {
     }
@@ -72,14 +102,36 @@ struct taken_from final : taken::values {
         std::apply([&](Values&... v) { subject->consume(std::move(v)...); }, held);
     }
 
-    std::shared_ptr<S> subject;
+    std::shared_ptr<Outlet> subject;
     std::tuple<Values...> held;
 };
+
+template <class Outlet, class... Values>
+taken hold(std::shared_ptr<Outlet> subject, Values... values)
+{
+    return taken(
+        std::make_unique<taken_from<Outlet, Values...>>(std::move(subject), std::move(values)...));
+}
+
+template <class Outlet, class Result>
+std::function<taken()> getter(std::shared_ptr<Outlet> subject, std::future<Result> future)
+{
+    return [subject = std::move(subject),
+            shared = std::make_shared<std::future<Result>>(std::move(future))] {
+        if constexpr (std::is_void_v<Result>) {
+            shared->get();
+            return hold(subject);
+        } else {
+            return hold(subject, shared->get());
+        }
+    };
+}
 
 template <class S>
 class subject_of final : public subject {
     using awaitable = decltype(std::declval<S&>().async_op(asio::use_awaitable));
     using result = typename awaitable::value_type; // of asio::awaitable: it can be used with ||
+    using outlet_type = typename outlet_for<result>::type;
     static constexpr bool is_void = std::is_void_v<result>;
     static_assert(std::is_same_v<awaitable, asio::awaitable<result>>);
     static_assert(std::is_same_v<awaitable, decltype(std::declval<S&>().async_op())>,
@@ -87,7 +139,7 @@ class subject_of final : public subject {
 
 public:
     explicit subject_of(const asio::any_io_executor& executor)
-        : concrete_(std::make_shared<S>(executor))
+        : concrete_(std::make_shared<with_outlet<S, outlet_type>>(executor))
     {
     }
 
@@ -183,9 +235,9 @@ public:
             co_return taken(ec);
         }
         if constexpr (is_void)
-            co_return hold(self);
+            co_return hold(outlet());
         else
-            co_return hold(self, std::move(*value));
+            co_return hold(outlet(), std::move(*value));
     }
 
 #if TURNSTILE_TEST_HAS_CONTEXT
@@ -193,24 +245,16 @@ public:
     {
         if constexpr (is_void) {
             s().async_op(yield);
-            return hold(concrete_);
+            return hold(outlet());
         } else {
-            return hold(concrete_, s().async_op(yield));
+            return hold(outlet(), s().async_op(yield));
         }
     }
 #endif
 
     std::function<taken()> start_future() override
     {
-        auto future = std::make_shared<std::future<result>>(s().async_op(asio::use_future));
-        return [self = concrete_, future] {
-            if constexpr (is_void) {
-                future->get();
-                return hold(self);
-            } else {
-                return hold(self, future->get());
-            }
-        };
+        return getter(outlet(), s().async_op(asio::use_future));
     }
     void start_detached() override { s().async_op(asio::detached); }
 
@@ -273,7 +317,8 @@ private:
 
     S& s() noexcept { return *concrete_; }
 
-    consumer<S> handler(operation op) { return {concrete_, std::move(op)}; }
+    std::shared_ptr<outlet_type> outlet() const { return concrete_; }
+    consumer<outlet_type> handler(operation op) { return {outlet(), std::move(op)}; }
 
     template <class Executor>
     void start_bound(const Executor& executor, operation op)
@@ -281,11 +326,6 @@ private:
         s().async_op(asio::bind_executor(executor, handler(std::move(op))));
     }
 
-    template <class... Values>
-    static taken hold(const std::shared_ptr<S>& self, Values... values)
-    {
-        return taken(std::make_unique<taken_from<S, Values...>>(self, std::move(values)...));
-    }
     // Without namespaces, and without what has a meaning in --run_test.
     static std::string readable_name()
     {
@@ -297,7 +337,7 @@ private:
         return name;
     }
 
-    std::shared_ptr<S> concrete_;
+    std::shared_ptr<with_outlet<S, outlet_type>> concrete_;
 };
 
 template <class... S>
