@@ -1,0 +1,47 @@
+#include "counted.hpp"
+
+namespace bench {
+namespace {
+
+constexpr workload workloads[] = {
+    {"timeout", &limit<timeout_after>},
+    {"retry", &limit<first_attempt>},
+    {"breaker", &pass_circuit<turnstile_breaker<turnstile::circuit_breaker, in_a_row>>},
+    {"breaker_count", &pass_circuit<turnstile_breaker<turnstile::circuit_breaker, last_hundred>>},
+    {"bulkhead", &lock<turnstile_bulkhead<turnstile::bulkhead>>},
+    {"lock", &lock<turnstile_mutex<turnstile::mutex>>},
+    {"lock_among_threads", &among_threads<&lock<turnstile_mutex<turnstile::mutex>>>},
+    {"lock_local", &lock<turnstile_mutex<turnstile::local::mutex>>},
+    {"contended", &crowded<turnstile_mutex<turnstile::mutex>>},
+    {"contended_among_threads", &among_threads<&crowded<turnstile_mutex<turnstile::mutex>>>},
+    {"contended_local", &crowded<turnstile_mutex<turnstile::local::mutex>>},
+    {"semaphore", &crowded<turnstile_semaphore<turnstile::semaphore>, 10>},
+    {"event", &wake<turnstile_event<turnstile::event>>},
+    {"event_local", &wake<turnstile_event<turnstile::local::event>>},
+    {"cancel", &cancel_some<turnstile_event<turnstile::event>>},
+    {"cancel_of_1000", &cancel_some<turnstile_event<turnstile::event>, 1000>},
+    {"read", &lock<turnstile_reader<turnstile::shared_mutex>>},
+    {"read_among_threads", &among_threads<&lock<turnstile_reader<turnstile::shared_mutex>>>},
+    {"read_local", &lock<turnstile_reader<turnstile::local::shared_mutex>>},
+    {"read_mostly", &crowd_of_readers<turnstile_read_write<turnstile::shared_mutex>>},
+    {"turns", &alternate<condition_turns<turnstile::condition, turnstile::mutex>>},
+    {"barrier", &meet_100<turnstile_barrier<turnstile::barrier>>},
+    {"barrier_local", &meet_100<turnstile_barrier<turnstile::local::barrier>>},
+    {"counter", &reach_one_of_1000<turnstile_counter<turnstile::counter>>},
+    {"fanout", &fan_out_to_100<turnstile_broadcast<turnstile::broadcast<int>>>},
+    {"fanout_local", &fan_out_to_100<turnstile_broadcast<turnstile::local::broadcast<int>>>},
+    {"watch", &fan_out_to_100<turnstile_watch<turnstile::watch<int>>>},
+    {"watch_local", &fan_out_to_100<turnstile_watch<turnstile::local::watch<int>>>},
+    {"oneshot", &once<turnstile_once<turnstile::oneshot<int>>>},
+    {"queue", &through_queue<turnstile_queue<turnstile::queue<std::int64_t>>>},
+    {"queue_among_threads",
+     &among_threads<&through_queue<turnstile_queue<turnstile::queue<std::int64_t>>>>},
+    {"queue_local", &through_queue<turnstile_queue<turnstile::local::queue<std::int64_t>>>},
+    {"queue_4_to_4", &through_queue<turnstile_queue<turnstile::queue<std::int64_t>>, 4>},
+};
+
+} // namespace
+
+std::span<const workload> workloads_of_turnstile() { return workloads; }
+
+} // namespace bench
