@@ -1,16 +1,15 @@
 #pragma once
 
 #include <turnstile/core/config.hpp>
+#include <turnstile/core/detail/handler_allocator.hpp>
+#include <turnstile/core/detail/hop.hpp>
 #include <turnstile/core/detail/system_executor.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_executor.hpp>
-#include <boost/asio/bind_allocator.hpp>
-#include <boost/asio/dispatch.hpp>
-#include <boost/asio/post.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -53,35 +52,44 @@ auto executor_for(const Handler& handler, const Executor& otherwise)
     }
 }
 
-// Calls a handler from there.
-template <class Handler, class Arguments>
-void call_handler(Handler&& handler, Arguments&& arguments)
-{
-    using own = asio::associated_executor_t<Handler, no_executor>;
-    if constexpr (!std::is_same_v<own, no_executor>) {
-        const own executor = asio::get_associated_executor(handler);
-        bool is_elsewhere = true;
-        if constexpr (has_postable_executor<Handler>)
-            is_elsewhere = is_system_executor(executor);
-        if (is_elsewhere)
-            return asio::dispatch(executor,
-                                  [h = std::move(handler), a = std::move(arguments)]() mutable {
-                                      std::apply(std::move(h), std::move(a));
-                                  });
+struct call_directly {
+    template <class Handler, class Arguments>
+    void operator()(Handler&& handler, Arguments&& arguments) const
+    {
+        std::apply(std::move(handler), std::move(arguments));
     }
-    std::apply(std::move(handler), std::move(arguments));
-}
+};
+
+// Calls a handler from there.
+struct call_from_executor {
+    template <class Handler, class Arguments>
+    void operator()(Handler&& handler, Arguments&& arguments) const
+    {
+        using own = asio::associated_executor_t<Handler, no_executor>;
+        if constexpr (!std::is_same_v<own, no_executor>) {
+            const own executor = asio::get_associated_executor(handler);
+            bool is_elsewhere = true;
+            if constexpr (has_postable_executor<Handler>)
+                is_elsewhere = is_system_executor(executor);
+            if (is_elsewhere) {
+                const auto allocator = handler_allocator<std::byte>(handler);
+                return dispatch_hop(
+                    executor, allocator,
+                    make_hop(std::move(handler), std::move(arguments), call_directly()));
+            }
+        }
+        call_directly()(std::move(handler), std::move(arguments));
+    }
+};
 
 // The same from anywhere, and not inside this call.
 template <class Handler, class Executor, class Arguments>
 void post_handler(Handler handler, const Executor& otherwise, Arguments arguments)
 {
     const auto executor = executor_for(handler, otherwise);
-    const auto allocator = asio::get_associated_allocator(handler);
-    asio::post(executor, asio::bind_allocator(allocator, [h = std::move(handler),
-                                                          a = std::move(arguments)]() mutable {
-                   call_handler(std::move(h), std::move(a));
-               }));
+    const auto allocator = handler_allocator<std::byte>(handler);
+    post_hop(executor, allocator,
+             make_hop(std::move(handler), std::move(arguments), call_from_executor()));
 }
 
 } // namespace turnstile::detail

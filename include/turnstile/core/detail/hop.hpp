@@ -1,17 +1,21 @@
 #pragma once
 
 #include <turnstile/core/config.hpp>
+#include <turnstile/core/detail/handler_allocator.hpp>
 #include <turnstile/core/detail/postable.hpp>
 
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
 
+#include <cstddef>
+#include <tuple>
 #include <utility>
 
 namespace turnstile::detail {
 
-// Something on its way from an object's executor to a handler's. It does not know the handler's
-// type, so that a dispatch is compiled for each executor, and not for each operation.
+// Something on its way from one executor to another. It does not know its type, so that a
+// dispatch is compiled for each executor, and not for each handler or operation.
 class hop {
 public:
     // What is done there with what was sent; or it is destroyed, if it never arrives.
@@ -37,6 +41,38 @@ template <class Executor, class Allocator>
 void dispatch_hop(const Executor& executor, const Allocator& allocator, hop h)
 {
     asio::dispatch(executor, asio::bind_allocator(allocator, std::move(h)));
+}
+
+template <class Executor, class Allocator>
+void post_hop(const Executor& executor, const Allocator& allocator, hop h)
+{
+    asio::post(executor, asio::bind_allocator(allocator, std::move(h)));
+}
+
+// A handler with what it is to be called with, as a hop: in memory from the handler's allocator,
+// which is free before the handler is called by call(handler, arguments).
+template <class Handler, class Arguments, class Call>
+hop make_hop(Handler&& handler, Arguments&& arguments, Call)
+{
+    struct block {
+        Handler handler;
+        Arguments arguments;
+
+        static void land(void* what, how then)
+        {
+            auto* self = static_cast<block*>(what);
+            block arrived(std::move(*self));
+            destroy_with(handler_allocator<std::byte>(arrived.handler), self);
+            if (then == how::invoke)
+                Call()(std::move(arrived.handler), std::move(arrived.arguments));
+        }
+    };
+    return hop(make_in_memory_of<block>(
+                   handler,
+                   [&](void* memory) {
+                       return new (memory) block{std::move(handler), std::move(arguments)};
+                   }),
+               &block::land);
 }
 
 } // namespace turnstile::detail

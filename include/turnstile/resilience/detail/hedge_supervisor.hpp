@@ -66,7 +66,6 @@ class hedge_supervisor final
     using base = supervisor<hedge_supervisor, Signature, Handler, Executor, Clock>;
     using traits = result_traits<Signature>;
     using result_type = typename base::result_type;
-    friend base;
     static_assert(traits::can_make_failure,
                   "Hedging needs to tell failure from success, and to report it: the operation's "
                   "signature must start with an error_code or an exception_ptr, and what follows "
@@ -131,7 +130,7 @@ private:
         this->start_timer(later<Clock>(Clock::now(), delay_));
     }
 
-    void handle(supervised_events events)
+    void handle(supervised_events events) override
     {
         bool failed = false;
         std::size_t running = 0;

@@ -53,7 +53,6 @@ class retry_supervisor final
     using base = supervisor<retry_supervisor, Signature, Handler, Executor, Clock>;
     using traits = result_traits<Signature>;
     using result_type = typename base::result_type;
-    friend base;
     static_assert(traits::can_make_failure,
                   "Retry needs to tell failure from success, and to report it: the operation's "
                   "signature must start with an error_code or an exception_ptr, and what follows "
@@ -95,7 +94,7 @@ private:
         });
     }
 
-    void handle(supervised_events events)
+    void handle(supervised_events events) override
     {
         if (events.cancelled != asio::cancellation_type::none) {
             cancelled_ = true;

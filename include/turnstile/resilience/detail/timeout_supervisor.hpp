@@ -56,7 +56,6 @@ class timeout_supervisor final
                         Executor, Clock> {
     using base = supervisor<timeout_supervisor, Signature, Handler, Executor, Clock>;
     using traits = result_traits<Signature>;
-    friend base;
     static_assert(traits::reports_failure,
                   "A timeout needs a way to report it: the operation's signature must start "
                   "with an error_code or an exception_ptr.");
@@ -87,7 +86,7 @@ public:
 private:
     enum class cause { none, time, caller };
 
-    void handle(supervised_events events)
+    void handle(supervised_events events) override
     {
         if (auto result = operation_.take()) {
             if (cause_ == cause::time && traits::failure_of(*result).is_cancelled()) {
