@@ -65,8 +65,9 @@ TURNSTILE_NOINLINE void permit_gate<Threading>::serve_newcomer() noexcept
 template <class Threading>
 inline waiter* permit_gate<Threading>::hand_over(std::uint64_t n) noexcept
 {
-    if (word_.load(std::memory_order_relaxed) != contended || withheld_ != 0 ||
-        this->queue_.empty() || head().need != n)
+    // Nothing is withheld where nothing was resized.
+    if (word_.load(std::memory_order_relaxed) != contended || this->queue_.empty() ||
+        head().need != n)
         return nullptr;
     waiter& w = take_front(this->queue_);
     w.grant();

@@ -50,7 +50,7 @@ public:
     bool outside_running_strand() const noexcept;
 
     // Whether this stands for `executor`.
-    bool is(const asio::any_io_executor& executor) const noexcept
+    TURNSTILE_HOT bool is(const asio::any_io_executor& executor) const noexcept
     {
         if (const auto* io = std::get_if<io_executor>(&executor_)) [[likely]] {
             const auto* other = executor.target<io_executor>();

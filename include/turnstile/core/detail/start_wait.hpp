@@ -96,6 +96,9 @@ outcome<typename Ask::result_type> outcome_of(Ask& ask, typename Ask::waiter_typ
 // An operation in memory from its handler's associated allocator, or if that has none, in
 // what Asio recycles on this thread. The result goes to the handler as its arguments.
 struct handler_memory {
+    template <class Ask>
+    using collected = outcome<typename Ask::result_type>;
+
     template <class Handler>
     static auto allocator_for(const Handler& handler) noexcept
     {
@@ -103,8 +106,7 @@ struct handler_memory {
     }
 
     template <class Ask>
-    static outcome<typename Ask::result_type> collect(Ask& ask, typename Ask::waiter_type& w,
-                                                      bool granted)
+    static collected<Ask> collect(Ask& ask, typename Ask::waiter_type& w, bool granted)
     {
         return outcome_of(ask, w, granted);
     }
@@ -166,21 +168,17 @@ TURNSTILE_HOT void start_operation(Ask& ask, verdict now, Handler&& handler, con
     }
 #endif
 
-    struct grant_guard {
-        Ask& ask;
-        bool armed;
-        ~grant_guard()
-        {
-            if (armed)
-                ask.give_back();
-        }
-    } undo{ask, now.is_granted()};
     using operation = wait_operation<Ask, handler_type, Memory>;
-    auto op = operation::make(ask, std::forward<Handler>(handler), memory);
-    undo.armed = false; // from here on, destroying the operation gives back
-    op->decide(now);
-    op->arm();
-    operation::start(std::move(op));
+    operation* op = nullptr;
+    try {
+        op = operation::make(ask, std::forward<Handler>(handler), memory);
+    } catch (...) {
+        if (now.is_granted())
+            ask.give_back();
+        throw;
+    }
+    op->decide(now); // from here on, destroying the operation gives back
+    op->start();
 }
 
 template <class Ask>
@@ -217,18 +215,23 @@ class operation_frame {
         void operator()() noexcept {}
         void* state[2];
     };
+    struct nothing {};
     // As large as `memory` below, which needs to know the size this one is for.
     struct memory_model {
+        template <class>
+        using collected = nothing;
         void* frame;
     };
     static constexpr std::size_t size =
         sizeof(wait_operation<Ask, suspended_coroutine, memory_model>);
 
-    struct nothing {};
     using kept_type = std::conditional_t<outcome_is_in_waiter<Ask>, outcome<result_type>, nothing>;
 
     class memory {
     public:
+        template <class>
+        using collected = nothing;
+
         explicit memory(operation_frame& frame) noexcept : frame_(&frame) {}
 
         template <class Handler>

@@ -3,7 +3,6 @@
 #include <turnstile/core/detail/canceller.hpp>
 #include <turnstile/core/detail/completion_route.hpp>
 #include <turnstile/core/detail/handler_allocator.hpp>
-#include <turnstile/core/detail/hop.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
 
 #include <boost/asio/associated_executor.hpp>
@@ -22,42 +21,34 @@ class wait_operation final : public Ask::waiter_type {
     using threading = typename Ask::threading;
     using handler_executor = asio::associated_executor_t<Handler, typename Ask::executor_type>;
 
-    // The result is last: it goes before the handler, which may own the object.
-    struct cargo {
-        Memory memory;
-        Handler handler;
-        decltype(std::declval<Memory&>().collect(
-            std::declval<Ask&>(), std::declval<typename Ask::waiter_type&>(), true)) result;
-    };
-    struct nothing {};
-    using route =
-        completion_route<handler_executor, threading, handler_allocator_t<std::byte, Handler>,
-                         std::conditional_t<threading::is_confined, cargo, nothing>>;
+    using collected = typename Memory::template collected<Ask>;
+    using cargo_type =
+        std::conditional_t<threading::is_confined, cargo<Memory, Handler, collected>, no_cargo>;
+    using route = completion_route<handler_executor, threading,
+                                   handler_allocator_t<std::byte, Handler>, cargo_type>;
 
 public:
-    struct deleter {
-        void operator()(wait_operation* op) const { op->destroy(); }
-    };
-    using pointer = std::unique_ptr<wait_operation, deleter>;
-
     template <class H>
-    static pointer make(Ask& ask, H&& handler, const Memory& memory)
+    static wait_operation* make(Ask& ask, H&& handler, const Memory& memory)
     {
-        return pointer(make_with<wait_operation>(memory.allocator_for(handler), [&](void* p) {
+        return make_with<wait_operation>(memory.allocator_for(handler), [&](void* p) {
             return new (p) wait_operation(ask, std::forward<H>(handler), memory);
-        }));
+        });
     }
 
     ~wait_operation() = default; // for the memory it is in; everybody else calls destroy()
 
-    void arm() { arm_cancellation(handler_, *state_, *this); }
-
     // Hands the operation over to the object's queue; from here on it owns itself. The
     // object, which is the caller's, keeps the state alive for the call.
-    static void start(pointer op) noexcept
+    void start()
     {
-        wait_operation& self = *op.release();
-        self.ask_.state().start(self); // some states have a start() of their own
+        try {
+            arm_cancellation(handler_, *state_, *this);
+        } catch (...) {
+            this->destroy();
+            throw;
+        }
+        ask_.state().start(*this); // some states have a start() of their own
     }
 
 private:
@@ -96,7 +87,7 @@ private:
 
     // Ends the operation, and calls its handler. Everything is freed before the handler runs:
     // it may reuse the memory, or destroy the object.
-    void complete()
+    TURNSTILE_HOT void complete()
     {
         auto result = memory_.collect(ask_, *this, state_->settle(*this));
         if (!route_.is_home()) [[unlikely]]
@@ -116,26 +107,22 @@ private:
     template <class Result>
     TURNSTILE_COLD void call_elsewhere(Result&& result)
     {
-        const auto hold = route_.leave();
+        const auto held = std::move(route_.leave()->held);
         call(std::move(result));
     }
 
     // From the object's executor to the handler's.
-    void leave_home()
+    TURNSTILE_COLD void leave_home()
     {
-        const auto executor = route_.executor();
-        const auto allocator = handler_allocator<std::byte>(handler_);
         if constexpr (threading::is_confined) {
             // The state must not be touched there, so the operation ends here.
             auto result = memory_.collect(ask_, *this, state_->settle(*this));
-            auto baggage = route_.pack();
-            const auto stays_here = std::move(baggage->held);
+            auto baggage = route_.leave();
             const Memory memory = memory_;
-            baggage->cargo.emplace(cargo{memory, release_handler(), std::move(result)});
-            dispatch_hop(executor, allocator, hop(baggage.release(), &wait_operation::unload));
+            route::dispatch(std::move(baggage), {memory, release_handler(), std::move(result)});
         } else {
             // It may still be cancelled there.
-            dispatch_hop(executor, allocator, hop(this, &wait_operation::land));
+            route_.dispatch(this, &wait_operation::land);
         }
     }
     static void land(void* what, how then)
@@ -145,14 +132,6 @@ private:
             self.complete();
         else
             self.destroy();
-    }
-    static void unload(void* what, how then)
-    {
-        typename route::baggage baggage(static_cast<typename route::foreign*>(what));
-        cargo arrived = std::move(*baggage->cargo);
-        baggage.reset();
-        if (then == how::invoke)
-            arrived.memory.complete(std::move(arrived.handler), std::move(arrived.result));
     }
 
     void discard()

@@ -196,7 +196,7 @@ private:
     void unlink_locked(waiter& w) noexcept;
     friend class delivery<Threading>;
 
-    void start_among_others(waiter& w) noexcept;
+    TURNSTILE_NOINLINE void start_among_others(waiter& w) noexcept;
     TURNSTILE_COLD void track_home() noexcept;
     void keep_context_running() noexcept
     {
