@@ -60,8 +60,8 @@ public:
     bool needs_hop() const noexcept { return foreign_ && !foreign_->way; }
 
     // The way to the handler's executor, or null if it is the object's own.
-    detour* choose(const HandlerExecutor& executor, wait_state<Threading>& state, waiter& w,
-                   const Allocator& allocator)
+    TURNSTILE_HOT detour* choose(const HandlerExecutor& executor, wait_state<Threading>& state,
+                                 waiter& w, const Allocator& allocator)
     {
         if constexpr (postable_executor<HandlerExecutor>) {
             if (state.home().is(executor)) [[likely]]
