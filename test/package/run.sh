@@ -40,7 +40,10 @@ case $way in
     find_package-static | find_package-shared)
         prefix="$work/prefix-${way#find_package-}"
         install_library "${way#find_package-}"
-        build_consumer -DWAY=find_package -DCMAKE_PREFIX_PATH="$prefix"
+        # What a shared library has forgotten to export, only a program that uses it can tell.
+        program=main
+        [[ $way != *-shared ]] || program=everything
+        build_consumer -DWAY=find_package -DCMAKE_PREFIX_PATH="$prefix" -DPROGRAM=$program
         grep -q "^turnstile_DIR:PATH=$prefix/" "$work/$way/CMakeCache.txt"
         ;;
     pkg-config-static | pkg-config-shared)

@@ -2,6 +2,7 @@
 
 #include <turnstile/channel/detail/item_node.hpp>
 #include <turnstile/channel/policy.hpp>
+#include <turnstile/core/export.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace turnstile::detail {
 // A store has a node type, a `label` that is pushed with each value, and the functions below,
 // all called under the lock. Nodes in it are in the order of their turns, also those that
 // come back.
-class line_store {
+class TURNSTILE_EXPORT line_store {
 public:
     struct label {};
     using receipt = void; // what a push gives
