@@ -70,6 +70,7 @@ static_assert(same<signature<moves_only>, void(int)>);
 static_assert(turnstile::repeatable_operation<deferred_timer>);
 static_assert(turnstile::repeatable_operation<wait_of>);
 static_assert(turnstile::repeatable_operation<decltype(number)>);
+static_assert(turnstile::repeatable_operation<asio::awaitable<int> (&)()>); // a plain function
 static_assert(turnstile::operation<moves_only>);
 static_assert(!turnstile::repeatable_operation<moves_only>);
 static_assert(!turnstile::operation<int>);

@@ -30,7 +30,7 @@ concept operation = detail::token_operation<std::remove_cvref_t<Op>> ||
 /// An operation that can be started several times, as retry and hedge do: each time a copy
 /// is made and invoked, and the original stays as it is.
 template <class Op>
-concept repeatable_operation = operation<Op> && std::copy_constructible<std::remove_cvref_t<Op>>;
+concept repeatable_operation = operation<Op> && std::copy_constructible<std::decay_t<Op>>;
 
 /// The completion signature of an operation.
 template <operation Op>
