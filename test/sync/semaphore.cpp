@@ -107,9 +107,62 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(bad_amounts_are_refused_at_once, P, kit::policies)
     completion too_many;
     s.async_acquire(0, none.handler(keep));
     s.async_acquire(4, too_many.handler(keep));
+    BOOST_TEST(!none.done(), "completed inside the initiating function");
+    BOOST_TEST(!too_many.done(), "completed inside the initiating function");
     kit::run(io);
     BOOST_TEST((none.error() == errc::invalid_argument));
     BOOST_TEST((too_many.error() == errc::too_large));
+    BOOST_TEST(s.available() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_is_thrown_why_it_is_refused, P, kit::policies)
+{
+    kit::drained_context io;
+    semaphore_of<P> s(io, 1, 3);
+    std::vector<error_code> thrown;
+    const auto acquire = [&](std::uint64_t n) -> asio::awaitable<void> {
+        try {
+            auto permit = co_await s.async_acquire(n);
+        } catch (const turnstile::system_error& e) {
+            thrown.push_back(e.code());
+        }
+    };
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            co_await acquire(0);
+            co_await acquire(4);
+            s.close();
+            co_await acquire(1);
+        },
+        asio::detached);
+    kit::run(io);
+    BOOST_TEST_REQUIRE(thrown.size() == 3U);
+    BOOST_TEST((thrown[0] == errc::invalid_argument));
+    BOOST_TEST((thrown[1] == errc::too_large));
+    BOOST_TEST((thrown[2] == errc::closed));
+    BOOST_TEST(s.available() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(try_acquire_tells_whether_waiting_would_help, P, kit::policies)
+{
+    kit::drained_context io;
+    semaphore_of<P> s(io, 1, 3);
+    error_code ec;
+    BOOST_TEST(!s.try_acquire(0, ec));
+    BOOST_TEST((ec == errc::invalid_argument));
+    BOOST_TEST(!s.try_acquire(4, ec));
+    BOOST_TEST((ec == errc::too_large));
+    BOOST_TEST(!s.try_acquire(2, ec));
+    BOOST_TEST(!ec); // it might
+    {
+        const auto permit = s.try_acquire(1, ec);
+        BOOST_TEST(!ec);
+        BOOST_TEST(permit.count() == 1U);
+    }
+    s.close();
+    BOOST_TEST(!s.try_acquire(1, ec));
+    BOOST_TEST((ec == errc::closed));
     BOOST_TEST(s.available() == 1U);
 }
 
@@ -181,6 +234,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(close_ends_every_wait_and_every_later_one, P, kit:
     BOOST_TEST(!s.try_acquire());
     completion late;
     s.async_acquire(late.handler(keep));
+    BOOST_TEST(!late.done(), "completed inside the initiating function");
     kit::run(io);
     for (auto& c : waiting)
         BOOST_TEST((c.error() == errc::closed));

@@ -71,7 +71,7 @@ public:
         return detail::start_wait(ask{this, n}, std::forward<Token>(token));
     }
 
-    /// Waits for one permit.
+    /// Waits for one permit: `async_acquire(1, token)`, of which all that is said above holds.
     template <token_for<permit_type> Token = default_token_t<Executor>>
     auto async_acquire(Token&& token = Token())
     {
@@ -79,11 +79,19 @@ public:
     }
 
     /// Takes n permits if they are there, nobody waits and it is not closed; never waits.
-    /// An empty permit means it did not. Thread safety: as the policy says.
+    /// An empty permit means it did not; `ec` is set if waiting would not help, to what
+    /// `async_acquire` would say. Thread safety: as the policy says.
+    [[nodiscard]] permit_type try_acquire(std::uint64_t n, error_code& ec) noexcept
+    {
+        const detail::verdict now = this->state().try_now(n);
+        ec = now.error();
+        return now.is_granted() ? adopt(n) : permit_type();
+    }
+    /// The same, without saying why there are none.
     [[nodiscard]] permit_type try_acquire(std::uint64_t n = 1) noexcept
     {
-        const bool taken = n != 0 && this->state().try_acquire(n);
-        return taken ? adopt(n) : permit_type();
+        error_code ignored;
+        return try_acquire(n, ignored);
     }
 
     /// Adds n permits, and serves those who wait. No handler runs inside this call.
