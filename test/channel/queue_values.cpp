@@ -1,5 +1,6 @@
 // Values of every kind: each is delivered, given back or destroyed exactly once.
 #include "channel/operation.hpp"
+#include "kit/mindful.hpp"
 #include "kit/policies.hpp"
 #include "kit/run.hpp"
 
@@ -353,6 +354,31 @@ BOOST_AUTO_TEST_CASE(a_move_that_throws_in_a_batch_loses_the_batch_and_nothing_e
         BOOST_TEST(q.try_pop()->value == 3);
     }
     BOOST_TEST(difficult::alive == 0);
+}
+
+// The handler may own the queue, and what it is given by reference may need it.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_goes_before_its_handler, P, kit::policies)
+{
+    kit::drained_context home;
+    kit::drained_context away;
+    const asio::any_io_executor executors[] = {home.get_executor(), away.get_executor()};
+    for (const auto& executor : executors) {
+        bool over = false;
+        bool called = false;
+        auto q = std::make_shared<turnstile::basic_queue<kit::mindful, asio::any_io_executor, P>>(
+            home.get_executor(), 1);
+        auto last = kit::last_breath(over);
+        BOOST_TEST(q->try_push(kit::mindful(over)));
+        q->async_pop(asio::bind_executor(
+            executor, [&called, last = std::move(last), q](error_code, const kit::mindful& got) {
+                called = static_cast<bool>(got);
+            }));
+        q.reset();
+        kit::run(home);
+        kit::run(away);
+        BOOST_TEST(called);
+        BOOST_TEST(over);
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

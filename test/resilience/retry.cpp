@@ -1,5 +1,6 @@
 #include "kit/call_fixture.hpp"
 #include "kit/failing_allocator.hpp"
+#include "kit/mindful.hpp"
 
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/retry.hpp>
@@ -329,6 +330,66 @@ BOOST_AUTO_TEST_CASE(a_coroutine_is_run_again_from_its_beginning)
     }
     kit::run(io);
     BOOST_TEST(succeeded);
+}
+
+// Throws when it is copied or moved for the last time that is allowed.
+struct stubborn {
+    explicit stubborn(int moves) : left(std::make_shared<int>(moves)) {}
+    stubborn(const stubborn& other) : left(other.left)
+    {
+        if ((*left)-- == 0)
+            throw std::runtime_error("stays where it is");
+    }
+    template <class Token>
+    auto operator()(Token token) const
+    {
+        return asio::async_initiate<Token, void(error_code)>(
+            [](auto handler) {
+                const auto executor = asio::get_associated_executor(handler);
+                asio::post(executor, [h = std::move(handler)]() mutable { h(error_code()); });
+            },
+            token);
+    }
+    std::shared_ptr<int> left;
+};
+
+asio::awaitable<int> plain_function() { co_return 7; }
+
+BOOST_AUTO_TEST_CASE(a_handler_that_owns_the_context_is_the_last_to_go)
+{
+    // Also if the call cannot be made, wherever that fails.
+    bool made = false;
+    for (int k = 0; !made; ++k) {
+        BOOST_TEST_REQUIRE(k < 100);
+        bool over = false;
+        auto context = std::make_shared<asio::io_context>();
+        const std::weak_ptr<asio::io_context> weak = context;
+        const auto executor = context->get_executor();
+        try {
+            turnstile::async_retry<manual_clock>(
+                executor, policy.attempts(1), stubborn(k),
+                [&made, context = std::move(context),
+                 last = kit::last_breath(over)](error_code ec) { made = !ec; });
+            const auto keep = weak.lock(); // a context must not end while it runs
+            BOOST_TEST_REQUIRE(keep);
+            keep->run();
+        } catch (const std::runtime_error&) {
+        }
+        BOOST_TEST(over);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_plain_function_is_an_operation)
+{
+    int result = 0;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            result = co_await turnstile::async_retry<manual_clock>(policy, plain_function);
+        },
+        asio::detached);
+    kit::run(io);
+    BOOST_TEST(result == 7);
 }
 
 BOOST_AUTO_TEST_CASE(the_object_counts_how_calls_ended)

@@ -1,5 +1,6 @@
 #include "kit/call_fixture.hpp"
 #include "kit/failing_allocator.hpp"
+#include "kit/mindful.hpp"
 
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/timeout.hpp>
@@ -49,6 +50,28 @@ struct fixture : kit::call_fixture {
 };
 
 BOOST_FIXTURE_TEST_SUITE(timeout, fixture)
+
+// The handler may own the object that gave the result, which it may have taken by reference.
+BOOST_AUTO_TEST_CASE(a_result_goes_before_its_handler)
+{
+    bool over = false;
+    auto last = kit::last_breath(over);
+    const auto op = [&](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code, kit::mindful)>(
+            [&](auto handler) {
+                asio::post(io, [&over, h = std::move(handler)]() mutable {
+                    std::move(h)(error_code(), kit::mindful(over));
+                });
+            },
+            token);
+    };
+    turnstile::async_with_timeout<manual_clock>(
+        io.get_executor(), 10s, op, [last = std::move(last)](error_code, const kit::mindful& got) {
+            BOOST_TEST((static_cast<bool>(got)));
+        });
+    kit::run(io);
+    BOOST_TEST(over);
+}
 
 // --- Who wins.
 

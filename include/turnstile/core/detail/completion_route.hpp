@@ -24,9 +24,7 @@ struct cargo {
     void deliver() { memory.complete(std::move(handler), std::move(result)); }
 };
 // Where the operation itself goes there.
-struct no_cargo {
-    void deliver() noexcept {}
-};
+struct no_cargo {};
 
 // Where a handler's completion is posted. Nearly always that is the object's own executor,
 // and then this is a null pointer. It knows nothing of the operation but its cargo, so that it is
@@ -46,13 +44,7 @@ public:
         std::optional<detour> way;
         std::optional<Cargo> cargo;
     };
-    struct deleter {
-        TURNSTILE_COLD void operator()(foreign* f) const noexcept
-        {
-            destroy_with(Allocator(f->allocator), f);
-        }
-    };
-    using baggage = std::unique_ptr<foreign, deleter>;
+    using baggage = std::unique_ptr<foreign, in_own_memory>;
 
     bool is_home() const noexcept { return !foreign_; }
 

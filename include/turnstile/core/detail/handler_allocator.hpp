@@ -53,4 +53,14 @@ void destroy_with(const Allocator& allocator, T* p) noexcept
     std::allocator_traits<rebound>::deallocate(memory, p, 1);
 }
 
+// Owns a block that has the allocator of its memory in it.
+struct in_own_memory {
+    template <class Block>
+    void operator()(Block* b) const noexcept
+    {
+        const auto allocator = b->allocator;
+        destroy_with(allocator, b);
+    }
+};
+
 } // namespace turnstile::detail

@@ -39,7 +39,7 @@ auto executor_for(const Handler& handler, const Executor& otherwise)
 {
     if constexpr (has_postable_executor<Handler>) {
         using own_type = asio::associated_executor_t<Handler>;
-        const own_type own = asio::get_associated_executor(handler);
+        own_type own = asio::get_associated_executor(handler);
         if constexpr (std::is_same_v<Executor, no_executor> || !may_be_system_executor<own_type>) {
             return own;
         } else {
@@ -54,16 +54,17 @@ auto executor_for(const Handler& handler, const Executor& otherwise)
 
 struct call_directly {
     template <class Handler, class Arguments>
-    void operator()(Handler&& handler, Arguments&& arguments) const
+    void operator()(Handler handler, Arguments arguments) const
     {
-        std::apply(std::move(handler), std::move(arguments));
+        Arguments taken(std::move(arguments)); // goes before the handler, which may own the object
+        std::apply(std::move(handler), std::move(taken));
     }
 };
 
 // Calls a handler from there.
 struct call_from_executor {
     template <class Handler, class Arguments>
-    void operator()(Handler&& handler, Arguments&& arguments) const
+    void operator()(Handler handler, Arguments arguments) const
     {
         using own = asio::associated_executor_t<Handler, no_executor>;
         if constexpr (!std::is_same_v<own, no_executor>) {
@@ -75,7 +76,7 @@ struct call_from_executor {
                 const auto allocator = handler_allocator<std::byte>(handler);
                 return dispatch_hop(
                     executor, allocator,
-                    make_hop(std::move(handler), std::move(arguments), call_directly()));
+                    make_hop<call_directly>(std::move(handler), std::move(arguments)));
             }
         }
         call_directly()(std::move(handler), std::move(arguments));
@@ -89,7 +90,7 @@ void post_handler(Handler handler, const Executor& otherwise, Arguments argument
     const auto executor = executor_for(handler, otherwise);
     const auto allocator = handler_allocator<std::byte>(handler);
     post_hop(executor, allocator,
-             make_hop(std::move(handler), std::move(arguments), call_from_executor()));
+             make_hop<call_from_executor>(std::move(handler), std::move(arguments)));
 }
 
 } // namespace turnstile::detail

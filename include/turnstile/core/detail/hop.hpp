@@ -9,7 +9,7 @@
 #include <boost/asio/post.hpp>
 
 #include <cstddef>
-#include <tuple>
+#include <memory>
 #include <utility>
 
 namespace turnstile::detail {
@@ -50,29 +50,31 @@ void post_hop(const Executor& executor, const Allocator& allocator, hop h)
 }
 
 // A handler with what it is to be called with, as a hop: in memory from the handler's allocator,
-// which is free before the handler is called by call(handler, arguments).
-template <class Handler, class Arguments, class Call>
-hop make_hop(Handler&& handler, Arguments&& arguments, Call)
+// which is free again before Call()(handler, arguments).
+template <class Call, class Handler, class Arguments>
+hop make_hop(Handler handler, Arguments arguments)
 {
     struct block {
         Handler handler;
         Arguments arguments;
+        handler_allocator_t<std::byte, Handler> allocator;
 
         static void land(void* what, how then)
         {
-            auto* self = static_cast<block*>(what);
-            block arrived(std::move(*self));
-            destroy_with(handler_allocator<std::byte>(arrived.handler), self);
-            if (then == how::invoke)
-                Call()(std::move(arrived.handler), std::move(arrived.arguments));
+            auto* const self = static_cast<block*>(what);
+            Handler h(std::move(self->handler)); // last to go: it may own the memory
+            std::unique_ptr<block, in_own_memory> arrived(self);
+            if (then == how::destroy)
+                return;
+            Arguments a(std::move(self->arguments));
+            arrived.reset();
+            Call()(std::move(h), std::move(a));
         }
     };
-    return hop(make_in_memory_of<block>(
-                   handler,
-                   [&](void* memory) {
-                       return new (memory) block{std::move(handler), std::move(arguments)};
-                   }),
-               &block::land);
+    const auto make = [&, allocator = handler_allocator<std::byte>(handler)](void* memory) {
+        return new (memory) block{std::move(handler), std::move(arguments), allocator};
+    };
+    return hop(make_in_memory_of<block>(handler, make), &block::land);
 }
 
 } // namespace turnstile::detail

@@ -165,7 +165,7 @@ protected:
         supervision* self_;
     };
 
-    // What the handlers below have in common: where they run, and that being destroyed
+    // What the handlers of parties have in common: where they run, and that being destroyed
     // instead of called matters.
     class party_handler {
     public:

@@ -11,10 +11,7 @@
 #include <boost/asio/dispatch.hpp>
 
 #include <exception>
-#include <memory>
 #include <optional>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 
 namespace turnstile::detail {
@@ -108,10 +105,17 @@ private:
     };
 };
 
+// The first base, and so the last to go: the handler may own the context.
+template <class Handler>
+struct handler_holder {
+    Handler handler_;
+};
+
 // A supervisor: Derived has begin(), which arms what it needs and starts an operation, and
 // handle().
 template <class Derived, class Signature, class Handler, class Executor, class Clock>
-class supervisor : public supervised_operations<Signature, Executor, Clock,
+class supervisor : handler_holder<Handler>,
+                   public supervised_operations<Signature, Executor, Clock,
                                                 asio::associated_allocator_t<Handler>> {
     using base =
         supervised_operations<Signature, Executor, Clock, asio::associated_allocator_t<Handler>>;
@@ -132,7 +136,8 @@ public:
 
 protected:
     supervisor(Handler&& handler, const Executor& executor)
-        : base(executor, asio::get_associated_allocator(handler)), handler_(std::move(handler))
+        : handler_holder<Handler>{std::move(handler)},
+          base(executor, asio::get_associated_allocator(this->handler_))
     {
     }
     ~supervisor() = default;
@@ -155,12 +160,10 @@ private:
     // Ends the supervisor and frees its memory, which the handler may use again.
     Handler release_handler()
     {
-        Handler handler(std::move(handler_));
+        Handler handler(std::move(this->handler_));
         destroy_with(handler_allocator<Derived>(handler), static_cast<Derived*>(this));
         return handler;
     }
-
-    Handler handler_;
 };
 
 } // namespace turnstile::detail

@@ -89,23 +89,22 @@ private:
     // it may reuse the memory, or destroy the object.
     TURNSTILE_HOT void complete()
     {
-        auto result = memory_.collect(ask_, *this, state_->settle(*this));
+        collected result = memory_.collect(ask_, *this, state_->settle(*this));
         if (!route_.is_home()) [[unlikely]]
             return call_elsewhere(std::move(result));
         call(std::move(result));
     }
 
-    template <class Result>
-    void call(Result&& result)
+    void call(collected&& result)
     {
         const Memory memory = memory_;
         Handler handler = release_handler();
-        memory.complete(std::move(handler), std::move(result));
+        collected taken = std::move(result); // goes before the handler, which may own the object
+        memory.complete(std::move(handler), std::move(taken));
     }
 
     // The handler's context is kept running meanwhile.
-    template <class Result>
-    TURNSTILE_COLD void call_elsewhere(Result&& result)
+    TURNSTILE_COLD void call_elsewhere(collected&& result)
     {
         const auto held = std::move(route_.leave()->held);
         call(std::move(result));
@@ -116,7 +115,7 @@ private:
     {
         if constexpr (threading::is_confined) {
             // The state must not be touched there, so the operation ends here.
-            auto result = memory_.collect(ask_, *this, state_->settle(*this));
+            collected result = memory_.collect(ask_, *this, state_->settle(*this));
             auto baggage = route_.leave();
             const Memory memory = memory_;
             route::dispatch(std::move(baggage), {memory, release_handler(), std::move(result)});
