@@ -1,5 +1,7 @@
 #include "counted.hpp"
 
+#include <turnstile/sync/auto_reset_event.hpp>
+
 namespace bench {
 namespace {
 
@@ -19,6 +21,8 @@ constexpr workload workloads[] = {
     {"event", &wake<turnstile_event<turnstile::event>>},
     {"event_local", &wake<turnstile_event<turnstile::local::event>>},
     {"cancel", &cancel_some<turnstile_event<turnstile::event>>},
+    {"cancel_permit", &cancel_some<turnstile_event<turnstile::auto_reset_event>>},
+    {"cancel_permit_of_1000", &cancel_some<turnstile_event<turnstile::auto_reset_event>, 1000>},
     {"cancel_of_1000", &cancel_some<turnstile_event<turnstile::event>, 1000>},
     {"read", &lock<turnstile_reader<turnstile::shared_mutex>>},
     {"read_among_threads", &among_threads<&lock<turnstile_reader<turnstile::shared_mutex>>>},

@@ -177,35 +177,76 @@ CONTRACT(a_handler_on_the_system_context_runs_where_it_completes)
     BOOST_TEST((where == std::this_thread::get_id()), "a system thread was started for it");
 }
 
+// What is granted, what is cancelled and what a coroutine awaits, all on this executor.
+class waits_on {
+public:
+    waits_on(const kind& kind, const asio::any_io_executor& executor)
+    {
+        asio::post(executor, [&, executor] {
+            for (subject_ptr* s : {&granted_, &cancelled_, &awaited_})
+                *s = kind.make(executor);
+            granted_->start(was_granted);
+            cancelled_->start(operation(was_cancelled).with(signal_.slot()));
+            asio::co_spawn(executor, await_one(), asio::detached);
+            asio::post(executor, [this] {
+                granted_->grant();
+                signal_.emit(asio::cancellation_type::partial);
+                awaited_->grant();
+            });
+        });
+    }
+
+    completion was_granted;
+    completion was_cancelled;
+    bool was_awaited = false;
+
+private:
+    asio::awaitable<void> await_one()
+    {
+        auto taken = co_await awaited_->wait(by::use_awaitable);
+        taken.consume();
+        was_awaited = true;
+    }
+
+    subject_ptr granted_;
+    subject_ptr cancelled_;
+    subject_ptr awaited_;
+    asio::cancellation_signal signal_;
+};
+
 CONTRACT(works_on_a_strand_and_on_a_thread_pool)
 {
-    {
-        kit::drained_context io;
-        auto s = kind.make(asio::make_strand(io));
-        completion c;
-        s->start(c);
+    const auto check = [](const waits_on& waits) {
+        BOOST_TEST(waits.was_granted.succeeded());
+        BOOST_TEST(waits.was_cancelled.aborted());
+        BOOST_TEST(waits.was_awaited);
+    };
+    kit::drained_context io;
+    for (const asio::any_io_executor& executor :
+         {asio::any_io_executor(io.get_executor()), asio::any_io_executor(asio::make_strand(io)),
+          asio::any_io_executor(asio::make_strand(asio::any_io_executor(io.get_executor())))}) {
+        waits_on waits(kind, executor);
+        kit::run(io);
+        check(waits);
+
+        auto s = kind.make(executor);
+        completion from_outside;
+        s->start(from_outside);
         s->grant();
         kit::run(io);
-        BOOST_TEST(c.succeeded());
-    }
-    {
-        kit::drained_context io;
-        auto s = kind.make(asio::make_strand(asio::any_io_executor(io.get_executor())));
-        completion c;
-        s->start(c);
-        s->grant();
-        kit::run(io);
-        BOOST_TEST(c.succeeded());
+        BOOST_TEST(from_outside.succeeded());
     }
     asio::thread_pool pool(1);
-    auto s = kind.make(asio::make_strand(pool));
-    completion c;
-    asio::post(s->executor(), [&] {
-        s->start(c);
-        s->grant();
-    });
+    waits_on waits(kind, asio::make_strand(pool));
     pool.join();
-    BOOST_TEST(c.succeeded());
+    check(waits);
+}
+
+CONTRACT(the_initiation_names_the_objects_executor)
+{
+    kit::drained_context io;
+    auto s = kind.make(asio::make_strand(io));
+    BOOST_TEST((s->initiation_executor() == s->executor()));
 }
 
 CONTRACT(pending_waits_keep_run_alive)
@@ -323,7 +364,8 @@ CONTRACT(completes_through_the_immediate_executor)
     auto s = kind.make(io.get_executor());
     completion waiting;
     completion ready;
-    s->start_immediate(asio::system_executor(), waiting);
+    kit::allocation_plan memory;
+    s->start_immediate(asio::system_executor(), memory, waiting);
     BOOST_TEST(!waiting.done());
     s->grant();
     BOOST_TEST(!waiting.done());
@@ -335,10 +377,11 @@ CONTRACT(completes_through_the_immediate_executor)
     s = kind.after(s);
     if (s->available() == 0)
         s->grant();
-    s->start_immediate(asio::system_executor(), {ready, [&](error_code) {
-                                                     if (kind.is_reusable)
-                                                         s->grant();
-                                                 }});
+    memory.fail = true; // the fast path is tried before anything is allocated
+    s->start_immediate(asio::system_executor(), memory, {ready, [&](error_code) {
+                                                             if (kind.is_reusable)
+                                                                 s->grant();
+                                                         }});
     BOOST_TEST(ready.succeeded());
 }
 #endif

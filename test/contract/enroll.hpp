@@ -164,9 +164,12 @@ public:
             asio::bind_allocator(kit::failing_allocator<void*>(memory), handler(std::move(op))));
     }
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
-    void start_immediate(const asio::system_executor& e, operation op) override
+    void start_immediate(const asio::system_executor& e, kit::allocation_plan& memory,
+                         operation op) override
     {
-        s().async_op(asio::bind_immediate_executor(e, handler(std::move(op))));
+        s().async_op(asio::bind_immediate_executor(
+            e,
+            asio::bind_allocator(kit::failing_allocator<void*>(memory), handler(std::move(op)))));
     }
 #endif
 
@@ -235,9 +238,9 @@ public:
             co_return taken(ec);
         }
         if constexpr (is_void)
-            co_return hold(outlet());
+            co_return hold(std::shared_ptr<outlet_type>(self));
         else
-            co_return hold(outlet(), std::move(*value));
+            co_return hold(std::shared_ptr<outlet_type>(self), std::move(*value));
     }
 
 #if TURNSTILE_TEST_HAS_CONTEXT
@@ -274,6 +277,10 @@ public:
             return 0;
     }
     asio::any_io_executor executor() const override { return concrete_->object->get_executor(); }
+    asio::any_io_executor initiation_executor() override
+    {
+        return s().async_op(ask_for_executor());
+    }
     void destroy() override { s().destroy(); }
 
     static kind describe()
@@ -285,6 +292,7 @@ public:
         k.stays_granted = S::is_broadcast && !S::is_spent;
         k.keeps_grants = S::keeps_grants;
         k.order_is_fifo = S::order_is_fifo;
+        k.order_is_strict = S::order_is_fifo && S::order_is_strict;
         k.is_reusable = S::is_reusable;
         k.can_try = can_try;
         k.rebinds_executor = S::rebinds_executor;

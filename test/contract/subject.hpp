@@ -9,6 +9,7 @@
 
 #include <boost/asio/any_completion_executor.hpp>
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/io_context.hpp>
@@ -25,6 +26,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -121,7 +123,8 @@ public:
     virtual void start_on(const asio::system_executor& executor, operation op) = 0;
     virtual void start_in(kit::allocation_plan& memory, operation op) = 0;
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
-    virtual void start_immediate(const asio::system_executor& executor, operation op) = 0;
+    virtual void start_immediate(const asio::system_executor& executor,
+                                 kit::allocation_plan& memory, operation op) = 0;
 #endif
 
     // An error is thrown by those that throw, and in the result of the others.
@@ -137,10 +140,15 @@ public:
     virtual void grant() = 0;
     virtual std::size_t available() const = 0;
     virtual asio::any_io_executor executor() const = 0;
+    // What the operation's initiation says is its executor.
+    virtual asio::any_io_executor initiation_executor() = 0;
     virtual void destroy() = 0;
 };
 
 using subject_ptr = std::shared_ptr<subject>;
+
+// A token that starts nothing, and returns the executor of the initiation.
+struct ask_for_executor {};
 
 // A subject's name, its traits (see subjects.hpp), and how to make one.
 struct kind {
@@ -150,6 +158,7 @@ struct kind {
     bool stays_granted; // a broadcast that goes on once granted
     bool keeps_grants;
     bool order_is_fifo;
+    bool order_is_strict;
     bool is_reusable;
     bool can_try;
     bool rebinds_executor;
@@ -238,3 +247,16 @@ private:
     void name(const contract::kind& kind)
 
 } // namespace contract
+
+template <class... Signatures>
+class boost::asio::async_result<contract::ask_for_executor, Signatures...> {
+public:
+    template <class Initiation, class... Args>
+    static any_io_executor initiate(Initiation&& initiation, contract::ask_for_executor, Args&&...)
+    {
+        if constexpr (requires { typename std::decay_t<Initiation>::executor_type; })
+            return initiation.get_executor();
+        else
+            return any_io_executor();
+    }
+};

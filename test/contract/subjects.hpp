@@ -23,6 +23,8 @@
 //   max_waiters [no limit]   how many operations may wait at a time
 //   is_reusable [true]       there can be a grant, a completion, and another grant
 //   order_is_fifo [true]     who came first goes first
+//   order_is_strict [true]   also before those who come while it goes; not if each operation has
+//                            an object of its own, or may look and wait again
 //   rebinds_executor [true]  the object has rebind_executor
 //   exempt_from [none]       names of properties that make no sense for it: say why
 //
@@ -66,6 +68,7 @@ struct subject_traits {
     static constexpr std::size_t max_waiters = std::numeric_limits<std::size_t>::max();
     static constexpr bool is_reusable = true;
     static constexpr bool order_is_fifo = true;
+    static constexpr bool order_is_strict = true;
     static constexpr bool rebinds_executor = true;
     static constexpr std::array<std::string_view, 0> exempt_from{};
 

@@ -18,6 +18,7 @@ struct victim {
     completion result;
     asio::cancellation_signal signal;
     bool started = false;
+    std::size_t place = 0;  // in the order of the starts
     bool was_there = false; // at a grant for everybody
 };
 
@@ -31,6 +32,7 @@ public:
         for (victim& op : ops_) {
             asio::post(chaos_.get_executor(), [this, &op] {
                 op.started = true;
+                op.place = starts_++;
                 subject_->start(operation(op.result).with(op.signal.slot()));
             });
             asio::post(chaos_.get_executor(), [this] { grant_one(); });
@@ -64,6 +66,19 @@ public:
             if (&op != &ops_[chosen_])
                 BOOST_TEST(!op.result.aborted());
         }
+    }
+
+    void check_order_is_kept()
+    {
+        std::vector<const victim*> served;
+        for (const victim& op : ops_) {
+            if (op.result.succeeded())
+                served.push_back(&op);
+        }
+        std::sort(served.begin(), served.end(),
+                  [](const victim* a, const victim* b) { return a->place < b->place; });
+        for (std::size_t i = 1; i < served.size(); ++i)
+            BOOST_TEST(served[i - 1]->result.before(served[i]->result), "one was overtaken");
     }
 
 private:
@@ -131,6 +146,7 @@ private:
     kit::chaos_context chaos_;
     subject_ptr subject_;
     std::size_t chosen_;
+    std::size_t starts_ = 0;
     std::size_t grants_ = 0;
     int retries_ = 0;
     std::size_t received_ = 0; // grants that somebody waited for
@@ -148,6 +164,8 @@ CONTRACT(cancelling_at_any_step_loses_and_doubles_nothing)
             shuffled_run run(kind, seed);
             reached = run.cancel_after(k);
             run.check_nothing_is_lost_or_doubled();
+            if (kind.order_is_strict)
+                run.check_order_is_kept();
         }
     });
 }

@@ -62,6 +62,44 @@ BOOST_AUTO_TEST_CASE(a_mutex_excludes_on_many_threads)
     BOOST_TEST(!m.is_locked());
 }
 
+// A context for one thread says nothing about who else calls the objects on it.
+BOOST_AUTO_TEST_CASE(a_hint_of_one_thread_leaves_the_locks_on)
+{
+    asio::io_context io(1);
+    turnstile::mutex m(io);
+    turnstile::semaphore s(io, 0);
+    long counter = 0; // guarded by m
+    int received = 0;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            for (int i = 0; i != 2 * rounds; ++i) {
+                auto permit = co_await s.async_acquire();
+                received += static_cast<int>(permit.detach());
+                auto lock = co_await m.async_lock();
+                ++counter;
+            }
+        },
+        asio::detached);
+    const auto call_from_outside = [&] {
+        for (int i = 0; i != rounds; ++i) {
+            s.release();
+            while (!m.try_lock())
+                std::this_thread::yield();
+            ++counter;
+            m.unlock();
+        }
+    };
+    std::thread first(call_from_outside);
+    std::thread second(call_from_outside);
+    io.run();
+    first.join();
+    second.join();
+    BOOST_TEST(received == 2 * rounds);
+    BOOST_TEST(counter == 4L * rounds);
+    BOOST_TEST(s.available() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(a_semaphore_loses_no_permit_to_racing_cancellations)
 {
     asio::io_context io;

@@ -7,6 +7,7 @@
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -22,6 +23,28 @@ using event_of = turnstile::basic_event<asio::any_io_executor, Threading>;
 static_assert(!std::is_move_constructible_v<turnstile::event>);
 
 BOOST_AUTO_TEST_SUITE(event)
+
+// An operation of a confined object ends on its strand, also if its handler is elsewhere: from
+// there on the object is not needed any more, nor does its end matter.
+BOOST_AUTO_TEST_CASE(what_has_left_the_strand_of_a_local_event_does_not_mind_its_end)
+{
+    kit::drained_context home;
+    kit::drained_context away;
+    std::optional<turnstile::local::event> e(std::in_place, home);
+    completion gone;
+    completion there;
+    e->async_wait(asio::bind_executor(away.get_executor(), there.handler(nothing)));
+    e->set();
+    kit::run(home);
+    e->clear();
+    e->async_wait(asio::bind_executor(away.get_executor(), gone.handler(nothing)));
+    BOOST_TEST(!there.done());
+    e.reset();
+    kit::run(home);
+    kit::run(away);
+    BOOST_TEST(there.succeeded());
+    BOOST_TEST(gone.aborted());
+}
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(is_set_and_cleared, P, kit::policies)
 {

@@ -15,6 +15,7 @@ struct oneshot_subject : subject_traits {
     using object_type = turnstile::basic_oneshot<int, asio::any_io_executor, Threading>;
     static constexpr bool is_confined = Threading::is_confined;
     static constexpr bool is_broadcast = true;
+    static constexpr bool order_is_strict = false;
     static constexpr std::size_t capacity = 1;
 
     explicit oneshot_subject(const asio::any_io_executor& executor)

@@ -78,6 +78,7 @@ template <class Threading>
 struct shared_mutex_upgrade : subject_base<shared_mutex_of<Threading>> {
     using base = subject_base<shared_mutex_of<Threading>>;
     static constexpr bool is_broadcast = true;
+    static constexpr bool order_is_strict = false;
 
     struct party {
         explicit party(const asio::any_io_executor& executor)

@@ -42,6 +42,7 @@ struct watch_wait_changed : watch_subject<Threading> {
 
 template <class Threading>
 struct watch_wait_for : watch_subject<Threading> {
+    static constexpr bool order_is_strict = false;
     using watch_subject<Threading>::watch_subject;
     static bool is_one(int value) { return value == 1; }
     template <class Token>

@@ -3,6 +3,8 @@
 #include <turnstile/core/detail/lone_thread.hpp>
 #include <turnstile/core/export.hpp>
 
+#include <boost/assert.hpp>
+
 #include <atomic>
 
 namespace turnstile::detail {
@@ -30,7 +32,9 @@ private:
     {
         if (!is_lone_thread())
             return locked_.exchange(1, std::memory_order_acquire) == 0;
-        locked_.store(1, std::memory_order_relaxed); // nobody else can have locked it
+        // Nobody else can have locked it; and if the caller had, a handler ran under the lock.
+        BOOST_ASSERT(locked_.load(std::memory_order_relaxed) == 0);
+        locked_.store(1, std::memory_order_relaxed);
         return true;
     }
     TURNSTILE_COLD TURNSTILE_EXPORT void lock_contended() noexcept;
