@@ -128,6 +128,6 @@ public:
     using promise_type = turnstile::detail::kept_promise<asio_promise, Args...>;
 
     // Asio's promise finds its frame by its own address.
-    static_assert(sizeof(promise_type) == sizeof(asio_promise) &&
-                  alignof(promise_type) == alignof(asio_promise));
+    static_assert(sizeof(promise_type) == sizeof(asio_promise));
+    static_assert(alignof(promise_type) == alignof(asio_promise));
 };

@@ -75,9 +75,10 @@ template <operation Op, class Executor, class Handler>
 void start(Op op, const Executor& otherwise, Handler handler)
 {
     const auto executor = executor_for(handler, otherwise);
-    if constexpr (operation_result<Op>::can_make_failure) {
+    using result = operation_result<Op>;
+    if constexpr (result::can_make_failure) {
         handler_loan<Handler> loan(std::move(handler));
-        initiate_on_loan(op, executor, loan, [&](Handler h, auto&& failed) {
+        initiate_on_loan(op, executor, loan, [&](Handler h, typename result::tuple&& failed) {
             post_handler(std::move(h), executor, std::move(failed));
         });
     } else {
@@ -99,7 +100,7 @@ void start_in_completion(Op op, const Executor& otherwise, Handler handler)
     } catch (...) {
         failed = result::from_failure(std::current_exception());
     }
-    const auto call = [](Handler h, auto&& arguments) {
+    const auto call = [](Handler h, typename result::tuple&& arguments) {
         std::apply(std::move(h), std::move(arguments));
     };
     if (loan)

@@ -376,10 +376,11 @@ auto wait_in_coroutine(kept_frame, Ask ask)
     shortcut_budget::renew();
     exception.rethrow();
     if constexpr (outcome_is_in_waiter<Ask>) {
-        co_return Shape::result(operation.result());
+        co_return Shape::result(operation.result()); // NOLINT(bugprone-use-after-move)
     } else {
-        if (!operation.fate().is_granted()) [[unlikely]]
-            co_return fail<Shape>(ask, operation.fate());
+        const verdict fate = operation.fate(); // NOLINT(bugprone-use-after-move)
+        if (!fate.is_granted()) [[unlikely]]
+            co_return fail<Shape>(ask, fate);
         if constexpr (gives_nothing)
             co_return Shape::success();
         else

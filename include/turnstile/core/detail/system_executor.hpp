@@ -35,7 +35,7 @@ constexpr bool may_be_system_executor =
     std::is_same_v<context_of<Executor>, asio::execution_context> ||
     std::is_same_v<context_of<Executor>, asio::system_context>;
 template <strand_executor Executor>
-constexpr bool may_be_system_executor<Executor> = false;
+inline constexpr bool may_be_system_executor<Executor> = false;
 
 TURNSTILE_EXPORT bool is_system_executor(const asio::any_io_executor& executor) noexcept;
 

@@ -66,8 +66,8 @@ private:
 // What is posted for a waiter that does not complete on the object's own executor.
 class detour : public postable {
 public:
-    detour(const completion_target& target, waiter& w) noexcept
-        : postable(&detour::run), target_(target), waiter_(&w)
+    detour(completion_target target, waiter& w) noexcept
+        : postable(&detour::run), target_(std::move(target)), waiter_(&w)
     {
     }
 

@@ -42,7 +42,7 @@ public:
 
     // Takes it up where there was none.
     template <class Tracked>
-    void hold(Tracked&& executor)
+    void hold(Tracked executor)
     {
         if constexpr (std::is_same_v<Tracked, tracked_t<io_executor>>)
             io_.emplace(std::move(executor));

@@ -100,7 +100,7 @@ private:
                  rate_stamp& stamp) noexcept;
 
     // All from here on is under the lock.
-    bool admit(waiter& w) noexcept override;
+    bool admit(waiter& plain) noexcept override;
     void remove(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override { serve(ready); }
     void take_back(waiter& w, ready_list& ready) noexcept override;
