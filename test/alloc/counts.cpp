@@ -84,7 +84,7 @@ std::size_t cold_allocations_of(Operation operation)
             io,
             [&]() -> asio::awaitable<void> {
                 const std::size_t before = heap::allocations();
-                co_await operation();
+                static_cast<void>(co_await operation());
                 count = heap::allocations() - before;
             },
             asio::detached);
