@@ -153,12 +153,12 @@ bool completion_target::is_other(const asio::any_io_executor& executor) const no
     return *this == completion_target(executor);
 }
 
-TURNSTILE_FLAT bool completion_target::post(postable& p) const noexcept
+bool completion_target::post(postable& p) const noexcept
 {
     return post_to(executor_, execution::relationship.fork, p);
 }
 
-TURNSTILE_FLAT bool completion_target::post_next(postable& p) const noexcept
+bool completion_target::post_next(postable& p) const noexcept
 {
     return post_to(executor_, execution::relationship.continuation, p);
 }

@@ -21,11 +21,10 @@
 // TURNSTILE_COLD marks what is seldom called, and would only bloat its callers;
 // TURNSTILE_HOT what is smaller than a call of it, or part of every wait: how much else is in a
 // translation unit would decide whether GCC inlines it. Builds with asserts are for debugging, and
-// are compiled an eighth quicker without. TURNSTILE_FLAT inlines what is called, all the way down.
+// are compiled an eighth quicker without.
 #if defined(__GNUC__)
 #    define TURNSTILE_COLD [[gnu::noinline, gnu::cold]]
 #    define TURNSTILE_NOINLINE [[gnu::noinline]]
-#    define TURNSTILE_FLAT [[gnu::flatten]]
 #    if defined(NDEBUG)
 #        define TURNSTILE_HOT [[gnu::always_inline]] inline
 #    else
@@ -34,6 +33,5 @@
 #else
 #    define TURNSTILE_COLD
 #    define TURNSTILE_NOINLINE
-#    define TURNSTILE_FLAT
 #    define TURNSTILE_HOT inline
 #endif
