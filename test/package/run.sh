@@ -12,6 +12,8 @@ jobs=${3:-$(nproc)}
 consumer=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source=$(cd "$consumer/../.." && pwd)
 
+launcher=${CMAKE_CXX_COMPILER_LAUNCHER:-}
+configure() { cmake -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher" "$@"; }
 build() { cmake --build "$1" --parallel "$jobs"; }
 
 # install_library static|shared: into a prefix, which is then moved, since an installed
@@ -19,7 +21,7 @@ build() { cmake --build "$1" --parallel "$jobs"; }
 install_library() {
     local shared=OFF
     [[ $1 == static ]] || shared=ON
-    cmake -S "$source" -B "$work/library-$1" -G Ninja -DCMAKE_BUILD_TYPE=Debug \
+    configure -S "$source" -B "$work/library-$1" \
         -DBUILD_SHARED_LIBS=$shared -DTURNSTILE_BUILD_TESTS=OFF -DTURNSTILE_BUILD_EXAMPLES=OFF \
         -DTURNSTILE_WERROR=ON
     build "$work/library-$1"
@@ -31,7 +33,7 @@ install_library() {
 # build_consumer <options...>: with CMake.
 build_consumer() {
     rm -rf "${work:?}/$way"
-    cmake -S "$consumer" -B "$work/$way" -G Ninja -DCMAKE_BUILD_TYPE=Debug "$@"
+    configure -S "$consumer" -B "$work/$way" "$@"
     build "$work/$way"
     "$work/$way/consumer"
 }
@@ -51,11 +53,14 @@ case $way in
         install_library "${way#pkg-config-}"
         folder=$(dirname "$(find "$prefix" -name turnstile.pc)")
         export PKG_CONFIG_PATH=$folder
-        read -ra flags < <(pkg-config --cflags --libs turnstile)
+        read -ra compile < <(printf '%s ' "$launcher" "${CXX:-c++}" && pkg-config --cflags turnstile)
+        read -ra libraries < <(pkg-config --libs turnstile)
         boost=()
         [[ -z ${BOOST_ROOT:-} ]] || boost=(-isystem "$BOOST_ROOT/include")
         mkdir -p "$work/$way"
-        "${CXX:-c++}" -std=c++20 "${boost[@]}" "$consumer/main.cpp" -o "$work/$way/consumer" "${flags[@]}"
+        object="$work/$way/main.o"
+        "${compile[@]}" -std=c++20 "${boost[@]}" -c "$consumer/main.cpp" -o "$object"
+        "${CXX:-c++}" "$object" -o "$work/$way/consumer" "${libraries[@]}"
         LD_LIBRARY_PATH=$(dirname "$folder") "$work/$way/consumer"
         ;;
     add_subdirectory | FetchContent)
