@@ -1,6 +1,8 @@
 # turnstile_header_check: every header, public and private, compiled alone as its own
-# translation unit, and every example, which users start from: each includes what it uses,
-# whatever a precompiled header would bring. Not part of `all`.
+# translation unit, so each includes what it uses. With TURNSTILE_CHECK_EXAMPLES also every
+# example, where they are not built anyway. Not part of `all`.
+#
+# Objects rather than -fsyntax-only, whose result no compiler cache keeps.
 #
 # Without TURNSTILE_PRIVATE_HEADERS_ALONE all private headers are compiled in one, which takes
 # half the time: for a second look, with another Boost.
@@ -24,9 +26,12 @@ if(_private)
     list(APPEND _sources "${_source}")
 endif()
 
-file(GLOB _examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/example/*.cpp")
+set(_examples "")
+if(TURNSTILE_CHECK_EXAMPLES)
+    file(GLOB _examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/example/*.cpp")
+endif()
 
 add_library(turnstile_header_check OBJECT EXCLUDE_FROM_ALL ${_sources} ${_examples})
 target_link_libraries(turnstile_header_check PRIVATE turnstile::turnstile)
 turnstile_own_target(turnstile_header_check)
-target_compile_options(turnstile_header_check PRIVATE -fsyntax-only)
+target_compile_options(turnstile_header_check PRIVATE -O0 -g0)
