@@ -11,6 +11,7 @@
 #include <turnstile/channel/watch.hpp>
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
+#include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/format.hpp>
 #include <turnstile/core/operation.hpp>

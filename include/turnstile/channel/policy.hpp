@@ -1,6 +1,8 @@
 // What a queue does when it is full, in which order it serves, and how it is closed.
 #pragma once
 
+#include <turnstile/core/enum_names.hpp>
+
 namespace turnstile {
 
 /// What becomes of a push that finds no room.
@@ -24,5 +26,14 @@ enum class closing {
     drain,   ///< They can still be popped.
     discard, ///< They are destroyed.
 };
+
+template <>
+inline constexpr auto detail::enum_names<overflow> =
+    std::to_array<std::string_view>({"wait", "drop_oldest", "drop_newest", "drop_worst", "reject"});
+template <>
+inline constexpr auto detail::enum_names<order> = std::to_array<std::string_view>({"fifo", "lifo"});
+template <>
+inline constexpr auto detail::enum_names<closing> = std::to_array<std::string_view>({"drain",
+                                                                                     "discard"});
 
 } // namespace turnstile

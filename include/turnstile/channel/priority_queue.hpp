@@ -144,7 +144,8 @@ private:
     static overflow checked(overflow on_full)
     {
         if (on_full == overflow::drop_oldest)
-            detail::throw_error(errc::invalid_argument, "priority_queue");
+            detail::throw_error(errc::invalid_argument,
+                                "priority_queue: on_full must not be drop_oldest");
         return on_full;
     }
 };

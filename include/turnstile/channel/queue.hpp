@@ -102,7 +102,7 @@ private:
     static overflow checked(overflow on_full)
     {
         if (on_full == overflow::drop_worst)
-            detail::throw_error(errc::invalid_argument, "queue");
+            detail::throw_error(errc::invalid_argument, "queue: on_full must not be drop_worst");
         return on_full;
     }
 };

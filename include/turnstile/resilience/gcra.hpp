@@ -2,6 +2,7 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
+#include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/export.hpp>
 
@@ -17,6 +18,10 @@ enum class shaping : std::uint8_t {
     bursty, ///< They are kept, up to the burst, and may be taken all at once.
     smooth, ///< They are lost: whoever takes n keeps everybody else out for n times 1 / rate.
 };
+
+template <>
+inline constexpr auto detail::enum_names<shaping> = std::to_array<std::string_view>({"bursty",
+                                                                                     "smooth"});
 
 /// So many permits in each period, and how many may be taken at once.
 ///

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -54,13 +55,13 @@ public:
     /// A limiter with one bandwidth, as in `rate_limiter(io, per_second(5, 10))`, or with
     /// several. Throws `system_error` with `errc::invalid_argument` if there is none, or one
     /// that `gcra::valid` does not accept.
-    explicit basic_rate_limiter(const Executor& executor, std::vector<bandwidth> limits,
-                                const rate_options& options = {})
+    explicit basic_rate_limiter(const std::type_identity_t<Executor>& executor,
+                                std::vector<bandwidth> limits, const rate_options& options = {})
         : base(executor, std::move(limits), options)
     {
     }
-    explicit basic_rate_limiter(const Executor& executor, const bandwidth& limit,
-                                const rate_options& options = {})
+    explicit basic_rate_limiter(const std::type_identity_t<Executor>& executor,
+                                const bandwidth& limit, const rate_options& options = {})
         : basic_rate_limiter(executor, std::vector{limit}, options)
     {
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
+#include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/error.hpp>
 
 #include <cstddef>
@@ -24,6 +25,10 @@ struct rate_event {
     std::uint64_t permits = 0; ///< How many it asked for.
     nanoseconds retry_after{}; ///< When it makes sense to ask again; the maximum is never.
 };
+
+template <>
+inline constexpr auto detail::enum_names<rate_event::kind_type> =
+    std::to_array<std::string_view>({"rejected", "throttled", "recovered", "limits_changed"});
 
 /// Settings of a rate limiter that are made once.
 struct rate_options {

@@ -6,6 +6,8 @@
 #include <turnstile/core/detail/permit_ask.hpp>
 #include <turnstile/core/threading.hpp>
 
+#include <type_traits>
+
 namespace turnstile {
 
 /// A signal for one: each `set` lets one waiter through, and if nobody waits it is stored for
@@ -27,7 +29,8 @@ public:
     };
 
     /// An event with a signal stored from the start, or (the default) without.
-    explicit basic_auto_reset_event(const Executor& executor, bool set = false)
+    explicit basic_auto_reset_event(const std::type_identity_t<Executor>& executor,
+                                    bool set = false)
         : base(executor, set ? 1U : 0U, 1U)
     {
     }

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <limits>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 
 namespace turnstile {
@@ -41,7 +42,7 @@ public:
     };
 
     /// A condition whose completions run on `executor` by default.
-    explicit basic_condition(const Executor& executor) : base(executor) {}
+    explicit basic_condition(const std::type_identity_t<Executor>& executor) : base(executor) {}
 
     /// The same, with the context's executor.
     template <detail::execution_context Context>

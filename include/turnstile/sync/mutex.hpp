@@ -9,6 +9,7 @@
 #include <turnstile/core/threading.hpp>
 
 #include <mutex>
+#include <type_traits>
 
 namespace turnstile {
 
@@ -38,7 +39,7 @@ public:
     };
 
     /// An unlocked mutex whose completions run on `executor` by default.
-    explicit basic_mutex(const Executor& executor) : base(executor, 1U, 1U) {}
+    explicit basic_mutex(const std::type_identity_t<Executor>& executor) : base(executor, 1U, 1U) {}
 
     /// The same, with the context's executor.
     template <detail::execution_context Context>

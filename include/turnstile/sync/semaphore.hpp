@@ -9,6 +9,7 @@
 #include <turnstile/sync/permit.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace turnstile {
 
@@ -39,7 +40,7 @@ public:
     /// A semaphore with `initial` permits available, and never more than `maximum`.
     /// Throws `system_error` with `errc::invalid_argument` if the maximum is zero, above
     /// `unlimited`, or less than `initial`.
-    explicit basic_semaphore(const Executor& executor, std::uint64_t initial,
+    explicit basic_semaphore(const std::type_identity_t<Executor>& executor, std::uint64_t initial,
                              std::uint64_t maximum = unlimited)
         : base(executor, checked(initial, maximum), maximum)
     {
@@ -158,8 +159,12 @@ private:
 
     static std::uint64_t checked(std::uint64_t initial, std::uint64_t maximum)
     {
-        if (maximum == 0 || maximum > unlimited || initial > maximum)
-            detail::throw_error(errc::invalid_argument, "semaphore");
+        if (maximum == 0 || maximum > unlimited)
+            detail::throw_error(errc::invalid_argument,
+                                "semaphore: maximum must be in [1, unlimited]");
+        if (initial > maximum)
+            detail::throw_error(errc::invalid_argument,
+                                "semaphore: initial must not be more than maximum");
         return initial;
     }
 };

@@ -10,6 +10,7 @@
 
 #include <mutex>
 #include <shared_mutex>
+#include <type_traits>
 #include <utility>
 
 namespace turnstile {
@@ -50,7 +51,7 @@ public:
     };
 
     /// An unlocked mutex whose completions run on `executor` by default.
-    explicit basic_shared_mutex(const Executor& executor,
+    explicit basic_shared_mutex(const std::type_identity_t<Executor>& executor,
                                 lock_preference preference = lock_preference::fair)
         : base(executor, preference)
     {

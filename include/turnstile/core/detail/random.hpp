@@ -1,5 +1,7 @@
 #pragma once
 
+#include <turnstile/core/export.hpp>
+
 #include <cstdint>
 
 namespace turnstile::detail {
@@ -29,5 +31,9 @@ public:
 private:
     std::uint64_t state_;
 };
+
+// A seed that differs from call to call, thread to thread and run to run. The system's source of
+// randomness, which is slow, is read once for each thread.
+TURNSTILE_EXPORT std::uint64_t random_seed();
 
 } // namespace turnstile::detail

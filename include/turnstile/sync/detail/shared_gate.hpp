@@ -2,6 +2,7 @@
 
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
+#include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/export.hpp>
 
 #include <cstdint>
@@ -14,6 +15,10 @@ enum class lock_preference : unsigned char {
     prefer_readers, ///< Readers, whether a writer waits or not: it may wait for ever.
     prefer_writers, ///< Writers, however long readers have waited: they may wait for ever.
 };
+
+template <>
+inline constexpr auto detail::enum_names<lock_preference> =
+    std::to_array<std::string_view>({"fair", "prefer_readers", "prefer_writers"});
 
 namespace detail {
 
