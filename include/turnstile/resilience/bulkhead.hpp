@@ -14,6 +14,7 @@
 #include <turnstile/resilience/detail/held_call.hpp>
 #include <turnstile/resilience/detail/permitted_call.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace turnstile {
@@ -88,7 +89,8 @@ public:
 
     /// An empty bulkhead. Throws `system_error` with `errc::invalid_argument` if an option is
     /// out of its range.
-    explicit basic_bulkhead(const Executor& executor, const bulkhead_options& options = {})
+    explicit basic_bulkhead(const std::type_identity_t<Executor>& executor,
+                            const bulkhead_options& options = {})
         : base(executor, options)
     {
     }

@@ -14,6 +14,7 @@
 #include <turnstile/resilience/detail/held_call.hpp>
 #include <turnstile/resilience/rejection.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace turnstile {
@@ -22,7 +23,8 @@ namespace turnstile {
 /// went, once; one that is destroyed unreported counts as ignored, and makes room for another
 /// probe. A report that comes when the state it was admitted in is over changes nothing.
 ///
-/// Movable, not copyable. It must not outlive its breaker. Not itself thread safe.
+/// Movable, not copyable. It may outlive its breaker, and the execution context: it keeps the
+/// state, and then its report changes nothing. Not itself thread safe.
 template <class State>
 class [[nodiscard]] breaker_permit {
 public:
@@ -40,8 +42,8 @@ public:
     {
         return call_ && call_.ticket().slot != breaker_ticket::no_slot;
     }
-    /// Of a permit that was not given: how long until one may be, `nanoseconds::max()` if
-    /// nobody can tell.
+    /// Of a permit that was not given: how long until one may be, `nanoseconds::max()` if that
+    /// is unknown.
     [[nodiscard]] nanoseconds retry_after() const noexcept { return retry_after_; }
 
     /// Reports the call; does nothing if there is none, or it has been reported. Listeners
@@ -54,7 +56,7 @@ public:
 private:
     template <class, class, clock_policy>
     friend class basic_circuit_breaker;
-    using held_type = detail::held_call<State*, breaker_ticket>;
+    using held_type = detail::held_call<boost::intrusive_ptr<State>, breaker_ticket>;
 
     breaker_permit(State* state, const breaker_ticket& ticket, nanoseconds retry_after) noexcept
         : call_(state, ticket), retry_after_(retry_after)
@@ -75,7 +77,7 @@ private:
 ///
 /// Listeners: of every change of state, as `circuit_change`.
 /// Destruction: every waiter completes with `operation_aborted`; calls that are out go on,
-/// and nobody is told of their end. Permits must not outlive it.
+/// and nobody is told of their end. Permits may outlive it.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_circuit_breaker
@@ -96,7 +98,8 @@ public:
 
     /// A closed circuit. Throws `system_error` with `errc::invalid_argument` if an option is
     /// out of its range.
-    explicit basic_circuit_breaker(const Executor& executor, const breaker_options& options = {})
+    explicit basic_circuit_breaker(const std::type_identity_t<Executor>& executor,
+                                   const breaker_options& options = {})
         : base(executor, options)
     {
     }

@@ -47,7 +47,10 @@ public:
     };
 
     /// The executor is for handlers that have none.
-    basic_hedge(const Executor& executor, const hedge_policy& policy) : base(executor, policy) {}
+    basic_hedge(const std::type_identity_t<Executor>& executor, const hedge_policy& policy)
+        : base(executor, policy)
+    {
+    }
 
     /// The same, with the context's executor.
     template <detail::execution_context Context>
@@ -100,7 +103,7 @@ using hedge = basic_hedge<>;
 /// Runs an operation with a policy of its own; see `basic_hedge::async_call`. Without an
 /// executor, the handler must have one, as a coroutine's has.
 template <clock_policy Clock = default_clock, class Executor, repeatable_operation Op,
-          operation_token_for<Op> Token = default_token_t<Executor>>
+          operation_token_for<Op> Token = detail::call_token_t<Executor>>
 auto async_hedge(const Executor& executor, const hedge_policy& policy, Op&& op,
                  Token&& token = Token())
 {

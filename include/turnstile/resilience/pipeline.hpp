@@ -117,7 +117,7 @@ public:
             "other stage goes to stage().");
     }
 
-    /// Any other stage; see `stage_for`.
+    /// Any other stage; see `stage_for`. An lvalue that outlives the pipeline.
     template <class Stage>
     auto stage(Stage& s) const
     {
@@ -199,10 +199,14 @@ private:
 };
 
 /// An empty pipeline, to be continued: it runs an operation as it is. The executor is for
-/// handlers that have none.
-template <clock_policy Clock = default_clock, class Executor>
-    requires(!detail::execution_context<Executor>)
-auto pipeline(const Executor& executor) { return basic_pipeline<Executor, Clock>(executor); }
+/// handlers that have none. Whatever its type, the pipeline's is `any_io_executor`, so that calls
+/// can be awaited in every `awaitable<T>`; for another, name it:
+/// `basic_pipeline<Executor, Clock>(executor)`.
+template <clock_policy Clock = default_clock>
+auto pipeline(const asio::any_io_executor& executor)
+{
+    return basic_pipeline<asio::any_io_executor, Clock>(executor);
+}
 
 template <clock_policy Clock = default_clock, detail::execution_context Context>
 auto pipeline(Context& context)

@@ -73,7 +73,7 @@ auto async_with_timeout(std::chrono::duration<Rep, Period> duration, Op&& op,
 
 /// The same, for handlers that have no executor of their own: this is what they get.
 template <clock_policy Clock = default_clock, class Executor, class Rep, class Period, operation Op,
-          operation_token_for<Op> Token = default_token_t<Executor>>
+          operation_token_for<Op> Token = detail::call_token_t<Executor>>
 auto async_with_timeout(const Executor& executor, std::chrono::duration<Rep, Period> duration,
                         Op&& op, Token&& token = Token())
 {
@@ -108,7 +108,8 @@ public:
 
     /// Operations may take `limit`. The executor is for handlers that have none.
     template <class Rep, class Period>
-    basic_timeout(const Executor& executor, std::chrono::duration<Rep, Period> limit)
+    basic_timeout(const std::type_identity_t<Executor>& executor,
+                  std::chrono::duration<Rep, Period> limit)
         : base(executor, saturating_nanoseconds(limit))
     {
     }

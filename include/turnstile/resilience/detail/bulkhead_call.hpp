@@ -13,6 +13,7 @@ struct bulkhead_ask {
     using result_type = Result;
     using waiter_type = bulkhead_waiter;
     static constexpr bool refundable = true;
+    static constexpr const char* stage = "bulkhead";
     static constexpr nanoseconds retry_after = nanoseconds::max(); // nobody can tell
 
     const Executor* home;

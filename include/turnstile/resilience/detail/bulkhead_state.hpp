@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <utility>
 
 namespace turnstile {
@@ -20,15 +19,15 @@ namespace turnstile {
 struct bulkhead_options {
     /// How many may be inside at a time; where an adaptive limit starts from.
     std::uint64_t limit = 10;
-    /// How many may wait. One more is rejected.
-    std::uint64_t max_queue = std::numeric_limits<std::uint64_t>::max();
+    /// How many may wait. A further call is refused with `errc::rejected`.
+    std::uint64_t max_queue = 100;
     /// How long one may wait.
     nanoseconds max_wait = nanoseconds::max();
     /// Whether the limit finds its own size.
     limit_options adaptive = fixed_limit{};
     /// What a failed call says to an adaptive limit; not asked about others. A failure counts
-    /// as dropped, and what is ignored not at all. By default a cancelled call is ignored, and
-    /// any other failure is one.
+    /// as dropped, and what is ignored not at all. By default a cancelled call and one that
+    /// another stage refused (`is_refusal`) are ignored, and any other failure is one.
     std::function<call_outcome(const failure&)> classify = nullptr;
 };
 
@@ -126,8 +125,10 @@ private:
     }
     static const bulkhead_options& checked(const bulkhead_options& o)
     {
-        if (!is_possible(o.limit) || o.max_wait < nanoseconds::zero())
-            throw_error(errc::invalid_argument, "bulkhead");
+        if (!is_possible(o.limit))
+            throw_error(errc::invalid_argument, "bulkhead: limit must be in [1, limit_bound)");
+        if (o.max_wait < nanoseconds::zero())
+            throw_error(errc::invalid_argument, "bulkhead: max_wait must not be negative");
         return o;
     }
 

@@ -2,6 +2,7 @@
 
 #include <turnstile/core/detail/observing_handler.hpp>
 #include <turnstile/core/detail/operation_result.hpp>
+#include <turnstile/core/export.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/call_outcome.hpp>
 
@@ -12,15 +13,17 @@
 
 namespace turnstile::detail {
 
-// What a failed call says, by the user's rule or the usual one.
+// What the end of a call says where the options name no rule: cancelled and refused calls say
+// nothing.
+TURNSTILE_EXPORT call_outcome usual_outcome(const failure& f) noexcept;
+
+// The same by the user's rule for failed calls, if there is one.
 inline call_outcome outcome_of(const failure& f,
                                const std::function<call_outcome(const failure&)>& rule)
 {
     if (!f)
         return call_outcome::success;
-    if (rule)
-        return rule(f);
-    return f.is_cancelled() ? call_outcome::ignored : call_outcome::failure;
+    return rule ? rule(f) : usual_outcome(f);
 }
 
 // One admitted call of a breaker or bulkhead, whose end is to be reported to its state, once;

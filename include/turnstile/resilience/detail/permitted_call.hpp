@@ -24,7 +24,8 @@ struct permitted_call {
     Executor executor;
     Handler handler;
     Enter enter;
-    nanoseconds retry_after; // if it may not
+    nanoseconds retry_after; // if it may not, as `stage`
+    const char* stage;
 
     const Handler& get() const noexcept { return handler; }
 
@@ -33,7 +34,7 @@ struct permitted_call {
     {
         if (ec)
             return std::apply(std::move(handler),
-                              rejected_result<operation_signature_t<Op>>(ec, retry_after));
+                              rejected_result<operation_signature_t<Op>>(ec, retry_after, stage));
         start_in_completion(std::move(op), executor,
                             enter(std::move(handler), std::forward<Permit>(permit)...));
     }
@@ -61,7 +62,7 @@ public:
             return start_operation(ask_, now,
                                    call{std::forward<Op>(op), ask_.executor(),
                                         std::forward<Handler>(handler), std::move(enter),
-                                        ask_.retry_after},
+                                        ask_.retry_after, stage_name()},
                                    handler_memory());
         const auto start_with = [&](auto&&... permit) {
             detail::start(op_type(std::forward<Op>(op)), ask_.executor(),
@@ -82,6 +83,15 @@ public:
     }
 
 private:
+    // For the exceptions of a stage whose error codes do not tell it from others.
+    static constexpr const char* stage_name() noexcept
+    {
+        if constexpr (requires { Ask::stage; })
+            return Ask::stage;
+        else
+            return nullptr;
+    }
+
     Ask ask_;
 };
 
