@@ -1,3 +1,4 @@
+#include <turnstile/core/detail/checked_arithmetic.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/retry_budget.hpp>
 
@@ -89,22 +90,24 @@ void retry_budget::note(bool exhausted) noexcept
 
 void retry_budget::refill(nanoseconds now) noexcept
 {
-    __extension__ using signed_wide = __int128;
-    constexpr signed_wide second = 1'000'000'000;
+    constexpr std::uint64_t second = 1'000'000'000;
     if (refilled_ == nanoseconds::min())
         refilled_ = now;
     const nanoseconds passed = saturating_sub(now, refilled_);
     if (passed <= nanoseconds::zero() || per_second_ == 0)
         return;
-    const signed_wide earned = signed_wide(passed.count()) * per_second_ / second;
-    if (earned >= capacity_ - balance_) {
+    const auto rate = static_cast<std::uint64_t>(per_second_);
+    const std::uint64_t earned =
+        detail::multiply_divide(static_cast<std::uint64_t>(passed.count()), rate, second, false);
+    if (earned >= static_cast<std::uint64_t>(capacity_ - balance_)) {
         balance_ = capacity_;
         refilled_ = now;
         return;
     }
     // Time that was not enough for a millionth of a token counts the next time.
     balance_ += static_cast<std::int64_t>(earned);
-    refilled_ += nanoseconds(static_cast<std::int64_t>(earned * second / per_second_));
+    refilled_ += nanoseconds(
+        static_cast<std::int64_t>(detail::multiply_divide(earned, second, rate, false)));
 }
 
 void retry_budget::add(std::int64_t amount) noexcept

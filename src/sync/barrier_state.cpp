@@ -91,7 +91,7 @@ verdict barrier_state<Threading>::finish_round(std::size_t& index) noexcept
         return this->update([&](ready_list& ready) {
             const bool passed = !thrown && !spoiled_;
             if (thrown) {
-                failure_.swap(thrown);
+                std::swap(failure_, thrown);
                 broken_.store(true, release);
                 fail_everybody(ready);
             }
@@ -213,7 +213,7 @@ void barrier_state<Threading>::reset() noexcept
     this->update([&](ready_list& ready) {
         fail_everybody(ready);
         broken_.store(false, release);
-        failure_.swap(forgotten);
+        std::swap(failure_, forgotten);
     });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
+#include <turnstile/core/detail/checked_arithmetic.hpp>
 #include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/export.hpp>
@@ -138,7 +139,8 @@ private:
     static constexpr ticks product(ticks a, ticks b) noexcept
     {
         ticks result = 0;
-        return __builtin_mul_overflow(a, b, &result) || result > end_of_time ? end_of_time : result;
+        return detail::multiply_overflows(a, b, result) || result > end_of_time ? end_of_time
+                                                                                : result;
     }
 
     ticks scale_;    // ticks in a nanosecond

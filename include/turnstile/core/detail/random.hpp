@@ -1,5 +1,6 @@
 #pragma once
 
+#include <turnstile/core/detail/checked_arithmetic.hpp>
 #include <turnstile/core/export.hpp>
 
 #include <cstdint>
@@ -22,9 +23,8 @@ public:
     // From `low` to `high`, both included; low <= high, and neither is negative.
     constexpr std::int64_t between(std::int64_t low, std::int64_t high) noexcept
     {
-        __extension__ using wide = unsigned __int128;
         const auto size = static_cast<std::uint64_t>(high - low) + 1;
-        const auto offset = static_cast<std::uint64_t>((wide(next()) * size) >> 64);
+        const auto offset = full_product(next(), size).high;
         return low + static_cast<std::int64_t>(offset);
     }
 
