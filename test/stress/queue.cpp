@@ -1,4 +1,6 @@
 // Real threads on one queue: every item arrives exactly once, whatever is cancelled.
+#include "kit/joining_thread.hpp"
+
 #include <turnstile/channel/priority_queue.hpp>
 #include <turnstile/channel/queue.hpp>
 
@@ -184,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_queue_may_go_while_a_pop_is_being_delivered)
     BOOST_TEST(q->try_push(outlives_its_queue(8)));
     outlives_its_queue::is_result = true;
     {
-        std::jthread runner([&] { io.run(); });
+        kit::joining_thread runner([&] { io.run(); });
         outlives_its_queue::being_made.acquire();
         q.reset();
         outlives_its_queue::queue_is_gone.release();
