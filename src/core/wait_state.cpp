@@ -173,9 +173,22 @@ void wait_state<Threading>::abandon(waiter& w) noexcept
 template <class Threading>
 void wait_state<Threading>::retire() noexcept
 {
-    update([&](ready_list& ready) {
-        alive_.store(false, std::memory_order_release);
-        decide_all(ready, [](waiter& w) { w.abort(); });
+    update([&](ready_list& ready) { retire_locked(ready); });
+}
+
+template <class Threading>
+void wait_state<Threading>::retire_locked(ready_list& ready) noexcept
+{
+    alive_.store(false, std::memory_order_release);
+    decide_all(ready, [](waiter& w) { w.abort(); });
+}
+
+template <class Threading>
+void wait_state<Threading>::abort_with_object(waiter& w) noexcept
+{
+    guarded([&] {
+        if (!outlives_object(w))
+            w.abort();
     });
 }
 

@@ -3,7 +3,13 @@
 
 #include <turnstile/core/enum_names.hpp>
 
+#include <cstddef>
+#include <limits>
+
 namespace turnstile {
+
+/// The capacity of a queue that takes any number of items.
+inline constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
 
 /// What becomes of a push that finds no room.
 enum class overflow {

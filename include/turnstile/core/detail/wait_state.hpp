@@ -68,7 +68,7 @@ public:
         if (w.is_cancellable)
             unlink(w);
         if (w.granted() && !alive_.load(std::memory_order_acquire)) [[unlikely]]
-            w.abort();
+            abort_with_object(w);
         return w.granted();
     }
 
@@ -109,6 +109,8 @@ protected:
     virtual void reconsider(ready_list& ready) noexcept = 0;
     // w was granted and will not use it: passes it on.
     virtual void take_back(waiter& w, ready_list& ready) noexcept = 0;
+    // Whether w, which was granted before the object was destroyed, keeps its grant.
+    virtual bool outlives_object(const waiter&) const noexcept { return false; }
     // Moves every queued waiter to the list, from all queues.
     virtual void take_all(waiter_list& out) noexcept { out.splice(out.end(), queue_); }
 
@@ -176,6 +178,9 @@ protected:
     // queues it. Returns false, and aborts it, if nobody would ever let it go.
     bool reopen(waiter& w) noexcept;
 
+    // What retire() does under the lock.
+    void retire_locked(ready_list& ready) noexcept;
+
     bool has_waiters() const noexcept { return waiting_ != 0; }
     std::size_t waiters() const noexcept { return waiting_; }
 
@@ -194,6 +199,7 @@ private:
         return references_.fetch_sub(1, std::memory_order_acq_rel) == 1;
     }
     void unlink_locked(waiter& w) noexcept;
+    TURNSTILE_COLD void abort_with_object(waiter& w) noexcept;
     friend class delivery<Threading>;
 
     TURNSTILE_NOINLINE void start_among_others(waiter& w) noexcept;
