@@ -365,7 +365,7 @@ auto wait_in_coroutine(kept_frame, Ask ask)
         else
             co_return Shape::success(ask.take_now());
     }
-    if (now.is_refused()) {
+    if (now.has_failed()) {
         exception.rethrow();
         co_return fail<Shape>(ask, now);
     }
