@@ -37,6 +37,7 @@ public:
         case errc::too_large:
         case errc::invalid_argument:
         case errc::predicate_failed:
+        case errc::context_mismatch:
             return conditions::make_error_condition(conditions::invalid_argument);
         case errc::rejected:
         case errc::rate_limited:
@@ -94,6 +95,8 @@ std::string_view to_string(errc code) noexcept
         return "another upgrade of the lock is waiting already";
     case errc::operation_failed:
         return "the operation threw an exception";
+    case errc::context_mismatch:
+        return "the mutex and the condition belong to different execution contexts";
     }
     return "unknown turnstile error";
 }

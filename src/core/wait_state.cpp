@@ -147,20 +147,6 @@ void wait_state<Threading>::unlink_locked(waiter& w) noexcept
 }
 
 template <class Threading>
-bool wait_state<Threading>::withdraw(waiter& w) noexcept
-{
-    return update([&](ready_list& ready) {
-        if (!w.undecided())
-            return false;
-        remove(w);
-        w.abort();
-        --waiting_;
-        reconsider(ready);
-        return true;
-    });
-}
-
-template <class Threading>
 void wait_state<Threading>::abandon(waiter& w) noexcept
 {
     update([&](ready_list& ready) {

@@ -24,6 +24,7 @@ bool is_programming_error(errc code) noexcept
     case errc::over_release:
     case errc::negative_count:
     case errc::over_count:
+    case errc::context_mismatch:
         return true;
     default:
         return false;

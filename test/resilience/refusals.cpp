@@ -203,8 +203,9 @@ BOOST_AUTO_TEST_CASE(a_rule_of_the_users_own_decides_about_refusals)
 
 BOOST_AUTO_TEST_CASE(a_retry_does_not_repeat_programming_errors)
 {
-    for (const errc code : {errc::invalid_argument, errc::too_large, errc::not_locked,
-                            errc::over_release, errc::negative_count, errc::over_count})
+    for (const errc code :
+         {errc::invalid_argument, errc::too_large, errc::not_locked, errc::over_release,
+          errc::negative_count, errc::over_count, errc::context_mismatch})
         BOOST_TEST(attempts_at(error_code(code)) == 1U, turnstile::to_string(code));
     BOOST_TEST(attempts_at(thrown(std::logic_error(""))) == 1U);
     BOOST_TEST(attempts_at(thrown(std::out_of_range(""))) == 1U);

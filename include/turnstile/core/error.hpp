@@ -30,6 +30,7 @@ enum class errc {
     sender_gone,       ///< The sending end is gone, and has sent nothing.
     upgrade_conflict,  ///< Another upgrade waits already; both would wait for each other.
     operation_failed,  ///< The operation threw an exception that carries no error code.
+    context_mismatch,  ///< The mutex and the condition are of different execution contexts.
 };
 
 /// The category of `errc`, named "turnstile".

@@ -159,8 +159,8 @@ public:
     /// What is worth another attempt: called with a `failure`, or with the whole result, as
     /// const references. A cancellation never is. Default: every failure, except
     /// - programming errors: `errc::invalid_argument`, `too_large`, `not_locked`, `over_release`,
-    ///   `negative_count` and `over_count`; `std::logic_error` and what derives from it; an access
-    ///   to an empty optional, function or variant, and a bad cast;
+    ///   `negative_count`, `over_count` and `context_mismatch`; `std::logic_error` and what derives
+    ///   from it; an access to an empty optional, function or variant, and a bad cast;
     /// - refusals (`is_refusal`) for which `retry_after` gives no delay.
     template <class F>
     auto retry_if(F predicate) const

@@ -25,6 +25,11 @@ public:
     context_member(const context_member&) = delete;
     context_member& operator=(const context_member&) = delete;
 
+    bool has_context_of(const context_member& other) const noexcept
+    {
+        return registry_ == other.registry_;
+    }
+
 protected:
     virtual ~context_member();
 

@@ -80,9 +80,6 @@ public:
     }
     void refuse(waiter& w, verdict why) noexcept;
 
-    // Takes w out of its queue, if it is in one: then it is the caller's.
-    bool withdraw(waiter& w) noexcept;
-
     // w is destroyed without completing: what it was granted goes to the next.
     void abandon(waiter& w) noexcept;
 
