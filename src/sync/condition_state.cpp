@@ -34,6 +34,9 @@ void condition_waiter<Threading>::run(waiter& self, how what)
             return;
         const bool locked = w.mutex_->settle(*w.relock_);
         w.relock_.reset();
+        if (!locked && w.mutex_->is_alive())
+            return run(self,
+                       what); // its executor had no memory: it has come without, and waits again
         if (!locked) {
             w.condition_->refuse(w, verdict::aborted());
         } else {

@@ -57,17 +57,18 @@ private:
         // The Ask may carry a value, which the operation now owns. The handler is last: if
         // anything fails before, what is unwound may be in the frame of the coroutine it is.
         : Ask::waiter_type(&wait_operation::run), ask_(std::move(ask)), memory_(memory),
-          state_(&ask_.state()), handler_((get_ready(ask, handler), std::forward<H>(handler)))
+          state_(&ask_.state()), handler_(get_ready(ask, std::forward<H>(handler)))
     {
     }
     // If that fails, the caller has its Ask again, to undo what it was granted.
     template <class H>
-    void get_ready(Ask& origin, const H& handler)
+    Handler get_ready(Ask& origin, H&& handler)
     {
         try {
             this->elsewhere = route_.choose(asio::get_associated_executor(handler, ask_.executor()),
                                             *state_, *this, handler_allocator<std::byte>(handler));
             ask_.prepare(*this);
+            return Handler(std::forward<H>(handler));
         } catch (...) {
             std::destroy_at(&origin);
             std::construct_at(&origin, std::move(ask_));
@@ -140,14 +141,19 @@ private:
         [[maybe_unused]] const Handler handler = release_handler();
     }
 
-    // Ends the operation and frees its memory.
-    Handler release_handler() noexcept
+    // Ends the operation and frees its memory, also if the handler throws when it is moved.
+    Handler release_handler() noexcept(std::is_nothrow_move_constructible_v<Handler>)
     {
         const auto allocator = memory_.allocator_for(handler_);
-        Handler handler(std::move(handler_));
-        destroy_with(allocator, this);
-        return handler;
+        const ending<std::decay_t<decltype(allocator)>> end{allocator, this};
+        return Handler(std::move(handler_));
     }
+    template <class Allocator>
+    struct ending {
+        const Allocator& allocator;
+        wait_operation* operation;
+        ~ending() { destroy_with(allocator, operation); }
+    };
 
     Ask ask_;
     [[no_unique_address]] Memory memory_;

@@ -44,8 +44,9 @@ public:
 
     const completion_target& home() const noexcept { return home_; }
 
-    // Whether a call on this thread breaks the promise of strand_confined, where that can
-    // be told: the strand has been entered before, by another thread, and is still running.
+    // Whether a call on this thread breaks the promise of strand_confined, where that can be told:
+    // another thread is running completions of this object; or the context is running, this call
+    // is from outside, and the last from inside was by another thread, which has not ended.
     bool called_from_wrong_strand() noexcept;
 
     // Takes over an operation: queues it if its fate is open, delivers it if it is not.
@@ -85,6 +86,7 @@ public:
 
     // The object is being destroyed: every waiter completes with operation_aborted.
     void retire() noexcept;
+    bool is_alive() const noexcept { return alive_.load(std::memory_order_acquire); }
 
     friend void intrusive_ptr_add_ref(wait_state* s) noexcept { s->wait_state::add_reference(); }
     TURNSTILE_HOT friend void intrusive_ptr_release(wait_state* s) noexcept
@@ -212,9 +214,9 @@ private:
     // Releases the lock, then lets the waiters go.
     void commit(ready_list& ready) noexcept
     {
-        send_home();
         if (!ready.elsewhere().empty()) [[unlikely]]
-            send_elsewhere(ready);
+            return send_elsewhere(ready);
+        send_home();
     }
 
     // The work on the context is given up when nobody is queued any more, but not before a
@@ -238,6 +240,7 @@ private:
     TURNSTILE_COLD void send_last() noexcept;
     TURNSTILE_COLD void send_elsewhere(waiter& w) noexcept;
     TURNSTILE_COLD void send_elsewhere(ready_list& ready) noexcept;
+    TURNSTILE_COLD void postpone(waiter& w) noexcept;
     bool holds_idle_work() const noexcept { return !has_waiters() && home_work_; }
     work_guard take_idle_work() noexcept
     {
@@ -252,7 +255,10 @@ private:
     typename Threading::template cell<std::size_t> references_{0};
     typename Threading::template cell<bool> alive_{true};
     bool shut_down_ = false;
+    // For called_from_wrong_strand().
+    std::atomic<std::thread::id> drained_by_{};
     std::atomic<std::thread::id> last_inside_{};
+    std::atomic<std::size_t> ended_by_then_{0};
     // Those whose fate is open, in whatever queues.
     std::size_t waiting_ = 0;
     mutex_type mutex_; // last: next to what a primitive adds, which it guards
