@@ -76,8 +76,8 @@ public:
     /// Executor: the handler's associated executor, by default the condition's own.
     /// Cancellation: terminal, partial and total. It still waits for the lock.
     /// Cancel safety: cancelled before the handler runs, also while it waits for the lock, it
-    /// uses up no notification: one it had goes to the waiter that has waited longest, if that
-    /// was there when the notification was given. It takes constant time.
+    /// uses up no notification: one it had goes to another waiter that was there when it was
+    /// given, in constant time.
     /// Fairness: notified in the order of arrival; others may have the lock in between, see above.
     /// Thread safety: as the policy says.
     template <detail::mutex_lock_with<Threading> Lock,
@@ -94,9 +94,9 @@ public:
     /// The predicate is called with the lock held: once by the initiating function, then on
     /// the handler's executor (or if that cannot be posted to, the condition's).
     /// If it says no, the waiter waits on, and keeps its place in the order of arrival. The
-    /// notification goes to the waiter that has waited longest without being asked, if that is
-    /// since before the notification was given: later ones have seen what it is about. So no
-    /// predicate is asked twice for one notification.
+    /// notification goes to the waiter that has waited longest since it was last asked, if one was
+    /// given since then: the others have seen what there is to see. So no predicate is asked
+    /// twice for the same notifications.
     ///
     /// Errors: `errc::predicate_failed` if the predicate throws; a coroutine that awaits with
     /// `use_awaitable` is thrown that exception instead. The lock is held, and the
