@@ -182,7 +182,7 @@ struct outlives_its_queue {
 BOOST_AUTO_TEST_CASE(a_queue_may_go_while_a_pop_is_being_delivered)
 {
     asio::io_context io;
-    auto q = std::make_unique<turnstile::queue<outlives_its_queue>>(io);
+    auto q = std::make_unique<turnstile::queue<outlives_its_queue>>(io, 1);
     int got = 0;
     q->async_pop([&](turnstile::error_code ec, outlives_its_queue v) { got = ec ? -1 : v.value; });
     BOOST_TEST(q->try_push(outlives_its_queue(7)));
