@@ -34,7 +34,18 @@ class fragile {
 public:
     fragile() = default;
     explicit fragile(int v) : value(v) {}
-    fragile(fragile&& other) : value(other.value)
+    fragile(fragile&& other) : value(other.value) { count_move(); }
+    fragile& operator=(fragile&& other)
+    {
+        value = other.value;
+        count_move();
+        return *this;
+    }
+
+    int value = 0;
+
+private:
+    static void count_move()
     {
         if (moves_left == 0) {
             moves_left = -1;
@@ -42,9 +53,15 @@ public:
         }
         moves_left -= moves_left > 0 ? 1 : 0;
     }
-    fragile& operator=(fragile&&) = delete;
+};
 
-    int value = 0;
+// One that cannot be assigned, as one with a constant member.
+class constant : public fragile {
+public:
+    constant() = default;
+    explicit constant(int v) : fragile(v) {}
+    constant(constant&&) = default;
+    constant& operator=(constant&&) = delete;
 };
 
 // The same without a default: a failure cannot be made for it.
@@ -52,6 +69,7 @@ class bare : public fragile {
 public:
     explicit bare(int v) : fragile(v) {}
     bare(bare&&) = default;
+    bare& operator=(bare&&) = default;
 };
 
 // Completes with a value made on the spot, on the handler's executor or elsewhere. Its
@@ -187,6 +205,8 @@ void sweep_all(bool is_always_called)
 BOOST_AUTO_TEST_SUITE(throwing_results)
 
 BOOST_AUTO_TEST_CASE(a_move_that_throws_is_a_failure_of_the_operation) { sweep_all<fragile>(true); }
+
+BOOST_AUTO_TEST_CASE(results_need_not_be_assignable) { sweep_all<constant>(true); }
 
 BOOST_AUTO_TEST_CASE(where_no_failure_can_be_made_the_exception_leaves_the_context)
 {

@@ -3,7 +3,7 @@
 
 // The results of an operation on their way through a supervisor to the caller's handler. Moving
 // them on the way must not fail, or the caller would never hear of the end of its call: results
-// whose move constructor may throw are kept on the heap, all others in the box itself.
+// whose move may throw are kept on the heap, all others in the box itself.
 
 #include <turnstile/core/detail/wraps_handler.hpp>
 
@@ -32,8 +32,12 @@ private:
 };
 
 template <class Tuple>
-using results_box = std::conditional_t<std::is_nothrow_move_constructible_v<Tuple>,
-                                       std::optional<Tuple>, heap_box<Tuple>>;
+constexpr bool needs_heap_box =
+    !(std::is_nothrow_move_constructible_v<Tuple> && std::is_nothrow_move_assignable_v<Tuple>);
+
+template <class Tuple>
+using results_box =
+    std::conditional_t<needs_heap_box<Tuple>, heap_box<Tuple>, std::optional<Tuple>>;
 
 // Empties the box, and gives what was in it.
 template <class Box>

@@ -183,11 +183,11 @@ private:
         typename base::box_type box = take_from(this->final_);
         const Executor executor = this->executor();
         Handler handler = release_handler();
-        if constexpr (std::is_nothrow_move_constructible_v<typename base::result_type>)
-            deliver(std::move(handler), executor, std::move(*box), on_the_strand);
-        else
+        if constexpr (needs_heap_box<typename base::result_type>)
             deliver(unboxing_handler<Handler>{std::move(handler)}, executor,
                     std::tuple(std::move(box)), on_the_strand);
+        else
+            deliver(std::move(handler), executor, std::move(*box), on_the_strand);
     }
 
     template <class H, class Arguments>
