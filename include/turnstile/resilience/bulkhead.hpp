@@ -4,6 +4,7 @@
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
 #include <turnstile/core/detail/start_wait.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/core/threading.hpp>
@@ -155,6 +156,9 @@ public:
     {
         return call(std::forward<Op>(op), std::move(classify), std::forward<Token>(token));
     }
+    template <class Op, class... Rest>
+        requires detail::mistaken_operation<Op, Rest...>
+    auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
     /// Changes a fixed limit. When it grows those who wait go in; when it shrinks those who
     /// are inside stay, and nobody goes in until enough have left.

@@ -4,6 +4,7 @@
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
 #include <turnstile/core/detail/supervised_call.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/detail/hedge_supervisor.hpp>
@@ -87,6 +88,9 @@ public:
             },
             token);
     }
+    template <class Op, class... Rest>
+        requires detail::mistaken_repetition<Op, Rest...>
+    auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
     /// What it has done so far. Thread safe.
     statistics stats() const
@@ -118,5 +122,15 @@ auto async_hedge(const hedge_policy& policy, Op&& op, Token&& token = Token())
     return basic_hedge<detail::no_executor, Clock>(detail::no_executor(), policy)
         .async_call(std::forward<Op>(op), std::forward<Token>(token));
 }
+
+template <class Executor, class Op, class... Rest>
+    requires detail::mistaken_repetition<Op, Rest...>
+auto async_hedge(const Executor&, const hedge_policy&, Op&&, Rest&&...)
+{
+    return detail::explain_operation<Op>();
+}
+template <class Op, class... Rest>
+    requires detail::mistaken_repetition<Op, Rest...>
+auto async_hedge(const hedge_policy&, Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
 } // namespace turnstile

@@ -3,6 +3,7 @@
 
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
 #include <turnstile/resilience/detail/key_shard.hpp>
 #include <turnstile/resilience/detail/permitted_call.hpp>
 #include <turnstile/resilience/detail/rate_ask.hpp>
@@ -143,6 +144,9 @@ public:
         return detail::call_when_permitted(ask{this, key, 1, nanoseconds::max()},
                                            std::forward<Op>(op), std::forward<Token>(token));
     }
+    template <class Op, class... Rest>
+        requires detail::mistaken_operation<Op, Rest...>
+    auto async_call(const Key&, Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
     /// The limiter for one key: a stage of a pipeline. It must not outlive the limiter.
     class stage_type {
@@ -157,6 +161,9 @@ public:
         {
             return limiter_->async_call(key_, std::forward<Op>(op), std::forward<Token>(token));
         }
+        template <class Op, class... Rest>
+            requires detail::mistaken_operation<Op, Rest...>
+        auto async_call(Op&&, Rest&&...) const { return detail::explain_operation<Op>(); }
 
     private:
         friend basic_keyed_rate_limiter;

@@ -4,6 +4,7 @@
 
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
 #include <turnstile/resilience/detail/permitted_call.hpp>
 #include <turnstile/resilience/detail/rate_ask.hpp>
 #include <turnstile/resilience/detail/rate_gate.hpp>
@@ -147,6 +148,9 @@ public:
         return detail::call_when_permitted(ask{this, 1, nanoseconds::max()}, std::forward<Op>(op),
                                            std::forward<Token>(token));
     }
+    template <class Op, class... Rest>
+        requires detail::mistaken_operation<Op, Rest...>
+    auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
     /// Takes n permits that will be there later, behind everyone who waits, and says when that
     /// is; the caller sees to it that they are not used before. Cancelling the reservation

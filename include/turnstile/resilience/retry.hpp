@@ -4,6 +4,7 @@
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
 #include <turnstile/core/detail/random.hpp>
 #include <turnstile/core/detail/supervised_call.hpp>
 #include <turnstile/core/operation.hpp>
@@ -102,6 +103,9 @@ public:
             },
             token);
     }
+    template <class Op, class... Rest>
+        requires detail::mistaken_repetition<Op, Rest...>
+    auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
     /// What it has done so far. Thread safe.
     statistics stats() const noexcept
@@ -146,6 +150,19 @@ auto async_retry(basic_retry_policy<RetryIf, Hint> policy, Op&& op, Token&& toke
     return basic_retry<policy_type, detail::no_executor, Clock>(detail::no_executor(),
                                                                 std::move(policy))
         .async_call(std::forward<Op>(op), std::forward<Token>(token));
+}
+
+template <class Executor, class RetryIf, class Hint, class Op, class... Rest>
+    requires detail::mistaken_repetition<Op, Rest...>
+auto async_retry(const Executor&, const basic_retry_policy<RetryIf, Hint>&, Op&&, Rest&&...)
+{
+    return detail::explain_operation<Op>();
+}
+template <class RetryIf, class Hint, class Op, class... Rest>
+    requires detail::mistaken_repetition<Op, Rest...>
+auto async_retry(const basic_retry_policy<RetryIf, Hint>&, Op&&, Rest&&...)
+{
+    return detail::explain_operation<Op>();
 }
 
 } // namespace turnstile
