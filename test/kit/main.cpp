@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // main() of every test program, and with the header-only form all of Boost.Test.
 
+#include "kit/watchdog.hpp"
+
 #define BOOST_TEST_MODULE turnstile
 #ifdef TURNSTILE_TEST_HEADER_ONLY
 #    include <boost/test/included/unit_test.hpp>
@@ -35,13 +37,18 @@ private:
             if (!test.is_enabled() || results.passed() || results.p_skipped)
                 return;
             const std::string name = test.full_name();
-            std::cout << "FAILED " << name << "  (again: "
-                      << boost::unit_test::framework::master_test_suite().argv[0]
+            std::cout << "FAILED " << name
+                      << "  (again: " << boost::unit_test::framework::master_test_suite().argv[0]
                       << " --run_test='" << name << "')\n";
         }
     };
 };
 
+struct watched_cases {
+    watched_cases() { kit::watch_cases(); }
+};
+
 } // namespace
 
+BOOST_TEST_GLOBAL_FIXTURE(watched_cases);
 BOOST_TEST_GLOBAL_FIXTURE(failed_cases);
