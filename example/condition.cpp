@@ -70,13 +70,13 @@ void giving_up()
     asio::cancellation_signal stop;
 
     // [condition-cancel]
-    turnstile::mutex::lock_type first(mutex, std::try_to_lock);
+    turnstile::unique_lock first(mutex, std::try_to_lock);
     changed.async_wait(first, asio::bind_cancellation_slot(stop.slot(), [&](error_code ec) {
                            fmt::print("first: {}, lock {}\n", ec ? "cancelled" : "notified",
                                       first.owns_lock() ? "held" : "lost");
                            first.unlock();
                        }));
-    turnstile::mutex::lock_type second(mutex, std::try_to_lock);
+    turnstile::unique_lock second(mutex, std::try_to_lock);
     changed.async_wait(second, [&](error_code ec) {
         fmt::print("second: {}, lock {}\n", ec ? "cancelled" : "notified",
                    second.owns_lock() ? "held" : "lost");

@@ -44,6 +44,8 @@
 #include <turnstile/sync/latch.hpp>
 #include <turnstile/sync/mutex.hpp>
 #include <turnstile/sync/semaphore.hpp>
+#include <turnstile/sync/shared_lock.hpp>
 #include <turnstile/sync/shared_mutex.hpp>
+#include <turnstile/sync/unique_lock.hpp>
 #include <turnstile/sync/upgrade_lock.hpp>
 #include <turnstile/version.hpp>

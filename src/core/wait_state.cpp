@@ -94,6 +94,7 @@ void wait_state<Threading>::send_elsewhere(ready_list& ready) noexcept
         send_home();
         postpone(w);
     }
+    drop_reference_of(ready);
 }
 
 template <class Threading>
@@ -164,15 +165,22 @@ void wait_state<Threading>::abandon(waiter& w) noexcept
 {
     update([&](ready_list& ready) {
         unlink_locked(w);
-        if (w.granted() && alive_.load(std::memory_order_relaxed))
+        if (!w.granted())
+            return;
+        if (alive_.load(std::memory_order_relaxed))
             take_back(w, ready);
+        else
+            forfeit(w, ready);
     });
 }
 
 template <class Threading>
-void wait_state<Threading>::retire() noexcept
+bool wait_state<Threading>::retire() noexcept
 {
-    update([&](ready_list& ready) { retire_locked(ready); });
+    return update([&](ready_list& ready) {
+        retire_locked(ready);
+        return keep_for_handles();
+    });
 }
 
 template <class Threading>
@@ -187,9 +195,11 @@ void wait_state<Threading>::retire_locked(ready_list& ready) noexcept
 template <class Threading>
 void wait_state<Threading>::abort_with_object(waiter& w) noexcept
 {
-    guarded([&] {
-        if (!outlives_object(w))
-            w.abort();
+    update([&](ready_list& ready) {
+        if (outlives_object(w))
+            return;
+        w.abort();
+        forfeit(w, ready);
     });
 }
 

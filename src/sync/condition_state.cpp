@@ -64,7 +64,7 @@ template <class Threading>
 bool condition_waiter<Threading>::queue_for_lock() noexcept
 {
     relock_.emplace(*this);
-    if (mutex_->try_acquire(1)) {
+    if (mutex_->try_acquire(1, permit_gate<Threading>::as_handle)) {
         relock_->grant();
         return false;
     }
@@ -88,7 +88,7 @@ bool condition_waiter<Threading>::is_satisfied() noexcept
     const auto mutex = mutex_;
     let_go_of_lock();
     if (condition_->wait_again(*this)) {
-        mutex->release(1);
+        mutex->unlock();
         return false;
     }
     adopt_lock();
@@ -119,7 +119,7 @@ void condition_state<Threading>::start(waiter_type& w) noexcept
     const auto mutex = w.mutex_;
     w.let_go_of_lock();
     wait_state<Threading>::start(w); // w cannot complete before it has the lock
-    mutex->release(1);
+    mutex->unlock();
 }
 
 template <class Threading>

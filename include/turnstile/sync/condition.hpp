@@ -10,7 +10,6 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
-#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -123,12 +122,6 @@ private:
     using ask = detail::condition_ask<basic_condition, typename Lock::mutex_type, Predicate>;
     template <class, class, class>
     friend class detail::condition_ask;
-
-    template <class E>
-    static detail::permit_gate<Threading>& gate_of(basic_mutex<E, Threading>& m) noexcept
-    {
-        return m.state();
-    }
 };
 
 /// The usual condition: any thread, any executor.

@@ -28,6 +28,11 @@ namespace turnstile::detail {
 // The block is shared: the object holds a reference, and so do a queued drain, an operation
 // on its way to another executor, and an armed cancellation. So a completion in flight, or a
 // signal emitted late, always finds it.
+//
+// Handles (locks, permits) hold no reference of their own, so that taking and returning one costs
+// no more than a change of the state's word. A state that counts its handles there keeps the
+// object's reference when the object is destroyed while some are out (keep_for_handles()); the
+// last handle that is given back drops it (ready_list::drop_handles_reference()).
 template <class Threading>
 class TURNSTILE_EXPORT wait_state : public context_member {
 public:
@@ -84,8 +89,10 @@ public:
     // w is destroyed without completing: what it was granted goes to the next.
     void abandon(waiter& w) noexcept;
 
-    // The object is being destroyed: every waiter completes with operation_aborted.
-    void retire() noexcept;
+    // The object is being destroyed: every waiter completes with operation_aborted. Returns
+    // whether the object's reference belongs to the handles that are out: then the state may be
+    // gone when this returns.
+    bool retire() noexcept;
     bool is_alive() const noexcept { return alive_.load(std::memory_order_acquire); }
 
     friend void intrusive_ptr_add_ref(wait_state* s) noexcept { s->wait_state::add_reference(); }
@@ -110,6 +117,11 @@ protected:
     virtual void take_back(waiter& w, ready_list& ready) noexcept = 0;
     // Whether w, which was granted before the object was destroyed, keeps its grant.
     virtual bool outlives_object(const waiter&) const noexcept { return false; }
+    // w was granted, but the object was destroyed before w completed: a state that counts its
+    // handles counts one less.
+    virtual void forfeit(waiter&, ready_list&) noexcept {}
+    // The object is being destroyed: whether handles are out, which keep its reference.
+    virtual bool keep_for_handles() noexcept { return false; }
     // Moves every queued waiter to the list, from all queues.
     virtual void take_all(waiter_list& out) noexcept { out.splice(out.end(), queue_); }
 
@@ -217,6 +229,13 @@ private:
         if (!ready.elsewhere().empty()) [[unlikely]]
             return send_elsewhere(ready);
         send_home();
+        drop_reference_of(ready);
+    }
+    // Without the lock: if the last handle of a destroyed object was given back.
+    void drop_reference_of(const ready_list& ready) noexcept
+    {
+        if (ready.drops_reference()) [[unlikely]]
+            intrusive_ptr_release(this);
     }
 
     // The work on the context is given up when nobody is queued any more, but not before a
@@ -270,7 +289,8 @@ extern template class wait_state<strand_confined>;
 template <class Threading>
 using wait_state_ptr = boost::intrusive_ptr<wait_state<Threading>>;
 
-// A primitive's hold on its state: allocated with it, retired with it.
+// A primitive's hold on its state: allocated with it, retired with it. Handles that are still out
+// then keep the state.
 template <class State>
 class owned_state {
 public:
@@ -280,8 +300,14 @@ public:
     }
     owned_state(const owned_state&) = delete;
     owned_state& operator=(const owned_state&) = delete;
-    ~owned_state() { state_->retire(); }
+    ~owned_state()
+    {
+        if (state_->retire())
+            state_.detach();
+    }
 
+    // The state, for a handle or an operation that will use it, not for a call of it.
+    State* get() const noexcept { return state_.get(); }
     State& operator*() const noexcept { return *checked(); }
     State* operator->() const noexcept { return checked(); }
 

@@ -91,8 +91,8 @@ public:
     {
         bool fits = false;
         if (max_wait_ == nanoseconds::max())
-            gate::release(1); // there is no alarm to look after
-        else if (!gate::release_quickly(1, fits)) [[unlikely]]
+            gate::release(1, gate::as_handle); // there is no alarm to look after
+        else if (!gate::release_quickly(1, gate::as_handle, fits)) [[unlikely]]
             this->update([&](ready_list& ready) { put_back(ready); });
     }
     // The end of a call: gives its permit back, and learns from it.
@@ -141,7 +141,7 @@ private:
     void set_limit(std::uint64_t limit, ready_list& ready) noexcept;
     void put_back(ready_list& ready) noexcept
     {
-        gate::put(1, ready);
+        gate::put(1, gate::as_handle, ready);
         tidy_up();
     }
     void tidy_up() noexcept;
@@ -163,7 +163,7 @@ bool bulkhead_state<Threading, Clock>::admit(waiter& w) noexcept
     const std::uint64_t ahead = this->waiters() - 1; // w is counted already
     if (ahead >= max_queue_) {
         // A permit may have come back since the fast path looked.
-        if (ahead == 0 && gate::try_acquire(call.need)) {
+        if (ahead == 0 && gate::try_acquire(call.need, gate::as_handle)) {
             w.grant();
         } else {
             w.fail(errc::rejected);

@@ -3,8 +3,8 @@
 #include <turnstile/core/detail/start_wait.hpp>
 #include <turnstile/core/detail/tested_predicate.hpp>
 #include <turnstile/sync/detail/condition_state.hpp>
+#include <turnstile/sync/detail/lock_handle.hpp>
 
-#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -40,25 +40,26 @@ public:
     {
         if (!lock_->owns_lock())
             return verdict::refused(errc::not_locked);
-        return state().has_context_of(gate()) ? test() : verdict::refused(errc::context_mismatch);
+        return state().has_context_of(*lock_access::gate_of(*lock_))
+                   ? test()
+                   : verdict::refused(errc::context_mismatch);
     }
     void give_back() const noexcept {}
     // Not const: the operation keeps using this ask, which must be its own.
     void prepare(waiter_type& w)
     {
-        w.bind(*this, !std::is_same_v<Predicate, any_notification>, state(),
-               lock_->owns_lock() ? &gate() : nullptr);
+        gate_ = lock_access::gate_of(*lock_);
+        w.bind(*this, !std::is_same_v<Predicate, any_notification>, state(), gate_);
     }
 
 private:
-    permit_gate<threading>& gate() const noexcept { return Condition::gate_of(*lock_->mutex()); }
-
-    void let_go_of_lock() noexcept override { mutex_ = lock_->release(); }
-    void adopt_lock() noexcept override { *lock_ = lock_type(*mutex_, std::adopt_lock); }
+    void let_go_of_lock() noexcept override { mutex_ = lock_access::let_go(*lock_); }
+    void adopt_lock() noexcept override { *lock_ = lock_access::make<lock_type>(mutex_, *gate_); }
     verdict test() noexcept override { return predicate_(); }
 
     Condition* condition_;
     lock_type* lock_;
+    permit_gate<threading>* gate_ = nullptr;
     Mutex* mutex_ = nullptr; // while the lock is let go
     tested_predicate<Predicate> predicate_;
 };
