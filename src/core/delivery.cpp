@@ -118,7 +118,7 @@ void delivery<Threading>::drain_locked()
         if (claimed)
             handed_on = post();
         next.invoke(); // if it throws, the others are the successor's
-        if (!more || (handed_on && (n >= batch || owner_.home().has_stopped())))
+        if (!more || (handed_on && (n >= batch || (n % look == 0 && owner_.home().has_stopped()))))
             return;
         owner_.mutex_.lock();
     }

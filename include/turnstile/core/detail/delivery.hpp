@@ -70,6 +70,8 @@ public:
 
 private:
     static constexpr int batch = 128;
+    // After so many, a drain looks whether its context has stopped, which takes a mutex of Asio's.
+    static constexpr int look = 8;
     // What is not done yet: a queued drain has not started; others are postponed.
     static constexpr unsigned drain = 1;
     static constexpr unsigned others = 2;
