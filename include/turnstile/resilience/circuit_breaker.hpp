@@ -57,15 +57,17 @@ public:
 private:
     template <class, class, clock_policy>
     friend class basic_circuit_breaker;
-    using held_type = detail::held_call<boost::intrusive_ptr<State>, breaker_ticket>;
+    using held_type = detail::held_call<State*, breaker_ticket>;
 
-    breaker_permit(State* state, const breaker_ticket& ticket, nanoseconds retry_after) noexcept
-        : call_(state, ticket), retry_after_(retry_after)
+    explicit breaker_permit(State& state) noexcept
+        : call_([&](breaker_ticket& ticket) {
+              return state.admit_call(ticket, retry_after_) ? &state : nullptr;
+          })
     {
     }
 
+    nanoseconds retry_after_{}; // first: it is written while the call is admitted
     held_type call_;
-    nanoseconds retry_after_{};
 };
 
 /// Lets calls pass while they go well. When too many fail or are slow it opens, and calls are
@@ -112,6 +114,8 @@ public:
     {
     }
 
+    ~basic_circuit_breaker() { block().orphan(); }
+
     /// Makes the call, if the circuit lets it pass, and takes note of how it went.
     ///
     /// Completes when: the operation does; at once, without starting it, when rejected.
@@ -146,13 +150,7 @@ public:
     /// Asks to make one call. An empty permit means that it is rejected, and says when to try
     /// again. Through a closed circuit this takes no lock, and reads no clock unless calls are
     /// timed. Thread safety: as the policy says.
-    [[nodiscard]] permit_type try_acquire() noexcept
-    {
-        breaker_ticket ticket;
-        nanoseconds retry_after{};
-        const bool admitted = block().admit_call(ticket, retry_after);
-        return permit_type(admitted ? &block() : nullptr, ticket, retry_after);
-    }
+    [[nodiscard]] permit_type try_acquire() noexcept { return permit_type(block()); }
 
     /// Waits until the circuit is in that state.
     ///

@@ -27,18 +27,22 @@ inline call_outcome outcome_of(const failure& f,
 }
 
 // One admitted call of a breaker or bulkhead, whose end is to be reported to its state, once;
-// if nobody does, as ignored. The pointer is a plain one in a permit, which the object
-// outlives, and a counted one in a call, which may outlive the object.
+// if nobody does, as ignored. The pointer is a counted one where the state does not count its calls
+// itself, as a breaker's does.
 template <class Pointer, class Ticket>
 class held_call {
 public:
     held_call() noexcept = default;
     held_call(Pointer state, const Ticket& ticket) noexcept
-        : state_(std::move(state)), ticket_(ticket)
+        : ticket_(ticket), state_(std::move(state))
     {
     }
+    // admit(ticket) writes the ticket, and gives the state or null.
+    template <class Admit>
+        requires std::is_invocable_r_v<Pointer, Admit&, Ticket&>
+    explicit held_call(Admit admit) noexcept : state_(admit(ticket_)) {}
     held_call(held_call&& other) noexcept
-        : state_(std::exchange(other.state_, nullptr)), ticket_(other.ticket_)
+        : ticket_(other.ticket_), state_(std::exchange(other.state_, nullptr))
     {
     }
     held_call& operator=(held_call&& other) noexcept
@@ -65,8 +69,8 @@ public:
     }
 
 private:
+    Ticket ticket_; // first: it is written while the state is found
     Pointer state_ = nullptr;
-    Ticket ticket_;
 };
 
 // Says that the rule of the object's options holds.
