@@ -41,9 +41,10 @@ asio::awaitable<void> produce(shared_items& shared, std::vector<std::string> ite
 
 asio::awaitable<void> consume(shared_items& shared, std::size_t n)
 {
+    const auto has_items = [&] { return !shared.items.empty(); };
     for (; n != 0; --n) {
         auto lock = co_await shared.mutex.async_lock();
-        co_await shared.more.async_wait(lock, [&] { return !shared.items.empty(); });
+        co_await shared.more.async_wait(lock, has_items);
         fmt::print("Consumer got: {}\n", shared.items.front()); // the lock is held again
         shared.items.pop_front();
     }
