@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/core/detail/checked_arithmetic.hpp>
 #include <turnstile/resilience/gcra.hpp>
 
@@ -36,13 +37,19 @@ gcra::gcra(const bandwidth& b) noexcept : burst_(b.burst), smooth_(b.mode == sha
     interval_ = std::min(detail::multiply_divide(period, scale_, b.permits, true), +end_of_time);
 }
 
-bool gcra::valid(const bandwidth& b) noexcept
+const char* gcra::problem(const bandwidth& b) noexcept
 {
-    if (b.permits == 0 || b.burst == 0 || b.period.count() <= 0 || b.burst > longest)
-        return false;
+    if (b.permits == 0)
+        return "permits must be at least 1";
+    if (b.period.count() <= 0)
+        return "period must be positive";
+    if (b.burst == 0)
+        return "burst must be at least 1";
     if (b.permits > static_cast<std::uint64_t>(b.period.count()))
-        return false;
-    return product(b.burst, gcra(b).interval()) <= longest;
+        return "permits must be at most one for each nanosecond of the period";
+    if (b.burst > longest || product(b.burst, gcra(b).interval()) > longest)
+        return "burst must be earned in 4 years or less";
+    return nullptr;
 }
 
 ticks gcra::converted(const gcra& old, ticks full, nanoseconds now) const noexcept

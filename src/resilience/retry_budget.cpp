@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/core/detail/checked_arithmetic.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/retry_budget.hpp>
@@ -12,18 +13,20 @@ namespace {
 constexpr std::int64_t token = 1'000'000;
 constexpr double most_tokens = 1e12; // leaves room for any sum of two
 
-std::int64_t checked(double tokens, double least)
+std::int64_t checked(double tokens, double least, const char* rule)
 {
     if (!(tokens >= least)) // or not a number
-        detail::throw_error(errc::invalid_argument, "retry_budget");
+        detail::throw_error(errc::invalid_argument, rule);
     return static_cast<std::int64_t>(std::min(tokens, most_tokens) * token);
 }
 
 } // namespace
 
 retry_budget::retry_budget(const options& o)
-    : per_call_(checked(o.per_call, 0)), per_second_(checked(o.per_second, 0)),
-      capacity_(checked(o.capacity, 1)), balance_(capacity_)
+    : per_call_(checked(o.per_call, 0, "retry_budget: per_call must not be negative")),
+      per_second_(checked(o.per_second, 0, "retry_budget: per_second must not be negative")),
+      capacity_(checked(o.capacity, 1, "retry_budget: capacity must be at least 1")),
+      balance_(capacity_)
 {
 }
 

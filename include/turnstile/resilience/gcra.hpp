@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The rule of a token bucket, as arithmetic without clock, lock or waiters.
 #pragma once
 
@@ -63,7 +64,9 @@ public:
 
     /// Whether there can be such a bandwidth: all of it positive, at most one permit each
     /// nanosecond, and a burst that is earned in 4 years or less.
-    [[nodiscard]] TURNSTILE_EXPORT static bool valid(const bandwidth& b) noexcept;
+    [[nodiscard]] static bool valid(const bandwidth& b) noexcept { return !problem(b); }
+    /// Which rule a bandwidth breaks, as in "burst must be at least 1"; null if it is valid.
+    [[nodiscard]] TURNSTILE_EXPORT static const char* problem(const bandwidth& b) noexcept;
 
     /// Requires `valid(b)`.
     TURNSTILE_EXPORT explicit gcra(const bandwidth& b) noexcept;

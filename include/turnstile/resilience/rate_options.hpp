@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // How a rate limiter is set up, and what it tells about itself.
 #pragma once
 
@@ -41,7 +42,7 @@ struct rate_options {
 /// What a rate limiter has done so far.
 struct rate_stats {
     /// Permits granted and not given back, if `count_grants` says so; those of a reservation
-    /// from the time it is ready.
+    /// from the time it is made.
     std::uint64_t granted = 0;
     std::uint64_t rejected = 0;  ///< Requests refused, for whatever reason.
     std::uint64_t waited = 0;    ///< Requests granted after a wait.

@@ -216,6 +216,8 @@ class operation_frame {
         nothing collect(Ask& ask, typename Ask::waiter_type& w, bool granted) const
         {
             frame_->result_.conclude(ask, w, granted);
+            if constexpr (requires { frame_->ask_.retry_after = w.retry_after; })
+                frame_->ask_.retry_after = w.retry_after;
             return {};
         }
 

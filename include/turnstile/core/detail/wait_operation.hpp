@@ -90,10 +90,20 @@ private:
     // it may reuse the memory, or destroy the object.
     TURNSTILE_HOT void complete()
     {
-        collected result = memory_.collect(ask_, *this, state_->settle(*this));
+        collected result = collect();
         if (!route_.is_home()) [[unlikely]]
             return call_elsewhere(std::move(result));
         call(std::move(result));
+    }
+
+    // The outcome of the wait. A refused waiter may know when to try again, which a call that
+    // waits for a permit passes on.
+    TURNSTILE_HOT collected collect()
+    {
+        const bool granted = state_->settle(*this);
+        if constexpr (requires { handler_.note_retry_after(this->retry_after); })
+            handler_.note_retry_after(this->retry_after);
+        return memory_.collect(ask_, *this, granted);
     }
 
     void call(collected&& result)
@@ -116,7 +126,7 @@ private:
     {
         if constexpr (threading::is_confined) {
             // The state must not be touched there, so the operation ends here.
-            collected result = memory_.collect(ask_, *this, state_->settle(*this));
+            collected result = collect();
             auto baggage = route_.leave();
             const Memory memory = memory_;
             route::dispatch(std::move(baggage), {memory, release_handler(), std::move(result)});

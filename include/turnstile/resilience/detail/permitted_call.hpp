@@ -28,6 +28,7 @@ struct permitted_call {
     const char* stage;
 
     const Handler& get() const noexcept { return handler; }
+    void note_retry_after(nanoseconds delay) noexcept { retry_after = delay; }
 
     template <class... Permit>
     void operator()(const error_code& ec, Permit&&... permit)
