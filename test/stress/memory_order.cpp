@@ -29,26 +29,25 @@ void published_is_seen(asio::io_context& io, LetWait let_wait, Publish publish, 
     std::atomic<int> turn{0}; // relaxed: it orders nothing
     std::atomic<int> seen{0};
     kit::expectation expect;
-    {
-        const std::jthread reader([&] {
-            for (int i = 1; i <= rounds; ++i) {
-                while (turn.load(std::memory_order_relaxed) != i || !try_fetch())
-                    std::this_thread::yield();
-                expect(data == i);
-                seen.store(i, std::memory_order_release);
-            }
-        });
+    std::thread reader([&] {
         for (int i = 1; i <= rounds; ++i) {
-            let_wait();
-            turn.store(i, std::memory_order_relaxed);
-            data = i;
-            publish();
-            while (seen.load(std::memory_order_acquire) != i)
+            while (turn.load(std::memory_order_relaxed) != i || !try_fetch())
                 std::this_thread::yield();
-            io.restart();
-            io.poll();
+            expect(data == i);
+            seen.store(i, std::memory_order_release);
         }
+    });
+    for (int i = 1; i <= rounds; ++i) {
+        let_wait();
+        turn.store(i, std::memory_order_relaxed);
+        data = i;
+        publish();
+        while (seen.load(std::memory_order_acquire) != i)
+            std::this_thread::yield();
+        io.restart();
+        io.poll();
     }
+    reader.join();
     BOOST_TEST(expect.failures() == 0);
 }
 
