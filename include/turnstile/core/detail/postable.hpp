@@ -13,13 +13,9 @@ class postable {
 public:
     using run_function = void (*)(postable&, how);
 
-    // Enough for the queue entry of an io_context or a thread_pool; a larger one would use the
-    // heap, which the tests notice. Where Asio tracks handlers, an entry has a number of its own.
-#ifdef BOOST_ASIO_ENABLE_HANDLER_TRACKING
-    static constexpr std::size_t memory_size = 64;
-#else
+    // Enough for the queue entry of an io_context or a thread_pool, just so where Asio tracks
+    // handlers; a larger one would use the heap, which the tests notice.
     static constexpr std::size_t memory_size = 48;
-#endif
 
     explicit postable(run_function run) noexcept : run_(run) {}
     postable(const postable&) = delete;
