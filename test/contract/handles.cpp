@@ -5,7 +5,12 @@
 
 #include "kit/wrapping_executor.hpp"
 
+#include <turnstile/channel/broadcast.hpp>
+#include <turnstile/channel/queue.hpp>
+#include <turnstile/channel/watch.hpp>
 #include <turnstile/resilience/bulkhead.hpp>
+#include <turnstile/resilience/circuit_breaker.hpp>
+#include <turnstile/resilience/rate_limiter.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/mutex.hpp>
 #include <turnstile/sync/semaphore.hpp>
@@ -130,10 +135,85 @@ struct handle_of_adaptive_bulkhead : handle_of_bulkhead<P> {
     }
 };
 
+template <class P>
+struct handle_of_breaker {
+    static constexpr const char* name = "permit of a circuit_breaker";
+    static constexpr bool keeps_state = true;
+    using object = turnstile::basic_circuit_breaker<any_io_executor, P, std::chrono::steady_clock>;
+    static auto make(const any_io_executor& e) { return std::make_unique<object>(e); }
+    static auto take(object& b) { return b.try_acquire(); }
+    static asio::awaitable<int> wait(object& b)
+    {
+        co_await b.async_wait_state(turnstile::circuit_state::open);
+        co_return 0;
+    }
+};
+
+template <class P>
+struct handle_of_limiter {
+    static constexpr const char* name = "reservation of a rate_limiter";
+    static constexpr bool keeps_state = true;
+    using object = turnstile::basic_rate_limiter<any_io_executor, P, std::chrono::steady_clock>;
+    static auto make(const any_io_executor& e)
+    {
+        return std::make_unique<object>(
+            e, turnstile::bandwidth{.permits = 1, .period = std::chrono::hours(1), .burst = 1});
+    }
+    static auto take(object& l) { return l.reserve(1); }
+    static asio::awaitable<int> wait(object& l)
+    {
+        co_await l.async_acquire();
+        co_return 0;
+    }
+};
+
+template <class P>
+struct handle_of_queue {
+    static constexpr const char* name = "reservation of a queue";
+    static constexpr bool keeps_state = true;
+    using object = turnstile::basic_queue<int, any_io_executor, P>;
+    static auto make(const any_io_executor& e) { return std::make_unique<object>(e, 1U); }
+    static auto take(object& q) { return q.try_reserve(); }
+    static auto wait(object& q) { return q.async_reserve(); }
+};
+
+template <class P>
+struct handle_of_watch {
+    static constexpr const char* name = "value of a watch";
+    static constexpr bool keeps_state = false;
+    using object = turnstile::basic_watch<int, any_io_executor, P>;
+    static auto make(const any_io_executor& e) { return std::make_unique<object>(e, 1); }
+    static auto take(object& w) { return w.get(); }
+    static auto wait(object& w) { return w.async_wait_changed(w.get().version()); }
+};
+
+// A receiver, which has received a value and still has it.
+template <class P>
+struct handle_of_broadcast {
+    static constexpr const char* name = "receiver and value of a broadcast";
+    static constexpr bool keeps_state = true;
+    using object = turnstile::basic_broadcast<int, any_io_executor, P>;
+    static auto make(const any_io_executor& e) { return std::make_unique<object>(e, 4U); }
+    static auto take(object& b)
+    {
+        auto receiver = b.subscribe();
+        b.send(1);
+        auto message = receiver.try_receive();
+        return std::pair(std::move(receiver), std::move(message));
+    }
+    static asio::awaitable<int> wait(object& b)
+    {
+        auto receiver = b.subscribe();
+        co_await receiver.async_receive();
+        co_return 0;
+    }
+};
+
 const auto all_kinds =
     handle_kinds<handle_of_mutex, handle_of_writer, handle_of_reader, handle_of_upgrader,
                  handle_beside_upgrade, handle_of_semaphore, handle_in_parts, handle_of_bulkhead,
-                 handle_of_adaptive_bulkhead>();
+                 handle_of_adaptive_bulkhead, handle_of_breaker, handle_of_limiter, handle_of_queue,
+                 handle_of_watch, handle_of_broadcast>();
 
 // An executor with a token, of which the object and its state have a copy each.
 any_io_executor marked(asio::io_context& io, const std::shared_ptr<int>& token)
