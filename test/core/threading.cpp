@@ -138,7 +138,8 @@ BOOST_AUTO_TEST_CASE(a_call_beside_a_completion_is_noticed)
 {
     asio::thread_pool pool(2);
     using gate_type = turnstile::detail::permit_gate<strand_confined>;
-    const boost::intrusive_ptr<gate_type> gate(new gate_type(pool.get_executor(), 0U, 1U));
+    const boost::intrusive_ptr<gate_type> gate(
+        new gate_type(pool.get_executor(), 0U, 1U, gate_type::grants::nothing));
     std::promise<void> reached;
     std::promise<void> seen;
     struct blocking : turnstile::detail::permit_waiter {
@@ -157,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_call_beside_a_completion_is_noticed)
     } w(reached, seen);
     gate->start(w);
     BOOST_TEST(!gate->called_from_wrong_strand());
-    gate->release(1);
+    gate->release(1, gate_type::by_hand);
     reached.get_future().wait();
     BOOST_TEST(gate->called_from_wrong_strand());
     seen.set_value();
