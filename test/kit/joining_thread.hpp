@@ -21,6 +21,8 @@ public:
             thread_.join();
     }
 
+    void join() { thread_.join(); }
+
 private:
     std::thread thread_;
 };
