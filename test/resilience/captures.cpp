@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(a_bulkhead_does_so_after_a_wait)
     check_all_captures("a bulkhead, after a wait", [&](auto op) {
         return [](auto& b, auto o) -> asio::awaitable<void> {
             auto permit = b.try_acquire();
-            asio::post(co_await asio::this_coro::executor, [p = std::move(permit)] {});
+            const auto executor = co_await asio::this_coro::executor;
+            asio::post(executor, [p = std::move(permit)] {});
             co_await b.async_call(std::move(o));
         }(bulkhead, std::move(op));
     });
