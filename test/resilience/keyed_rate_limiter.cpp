@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_listener_is_told_whom_a_change_leaves_no_hope,
 // A key whose code calls back, and may throw.
 struct lively_key {
     static inline std::function<void()> on_copy, on_hash, on_compare;
-    static void call(const std::function<void()>& f)
+    static void call(std::function<void()> f) // a copy: it may end itself
     {
         if (f)
             f();
