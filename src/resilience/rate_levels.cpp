@@ -35,7 +35,7 @@ const char* rate_levels<Threading>::problem(const std::vector<bandwidth>& limits
 // always be told from one that was changed.
 template <class Threading>
 rate_levels<Threading>::rate_levels(std::vector<bandwidth> limits, nanoseconds now)
-    : origin_(saturating_sub(now, nanoseconds(1)).count())
+    : origin_(saturating_sub(now, nanoseconds(1)))
 {
     plan start(std::move(limits));
     set_first(gcra(start.limits.front()));
@@ -201,11 +201,11 @@ void rate_levels<Threading>::cancel(rate_claim& claim, nanoseconds now) noexcept
     if (claim.is_promised) {
         // Without what is withheld here the bucket would be full earlier by that much.
         n += claim.withheld;
+        nanoseconds earlier{};
         each([&](const gcra& rule, gcra::ticks&) {
-            const nanoseconds earlier = rule.time_of(rule.charged(0, 0, claim.withheld));
-            claim.stamp.full =
-                std::min(claim.stamp.full, saturating_sub(claim.stamp.full, earlier));
+            earlier = std::max(earlier, rule.time_of(rule.charged(0, 0, claim.withheld)));
         });
+        claim.stamp.full = std::min(claim.stamp.full, saturating_sub(claim.stamp.full, earlier));
         if (claim.withheld != 0)
             claim.stamp.taken = nanoseconds::min();
         claim.is_promised = false;
@@ -268,17 +268,15 @@ void rate_levels<Threading>::change(plan& next, nanoseconds now) noexcept
     const nanoseconds time = since(now);
     const gcra old = first();
     const gcra rule(next.limits.front());
-    gcra::ticks full = rule.converted(old, first_full(), time);
-    highest_ = std::max(highest_, first_full());
-    const gcra::ticks back = full > highest_ ? 0 : (highest_ - full) / rule.scale() + 1;
+    const gcra::ticks before = first_full();
+    gcra::ticks full = rule.converted(old, before, time);
+    // A compare-and-swap that began with the old rule must not find the word that it expects.
+    if (full == before && (rule.scale() != old.scale() || rule.interval() != old.interval()))
+        full = full <= rule.at(time) && full != 0 ? full - 1 : full + 1;
     for (std::size_t i = 0; i != next.rules.size(); ++i) {
         next.full[i] = i < rules_.size() ? next.rules[i].converted(rules_[i], full_[i], time)
                                          : next.rules[i].at(time);
-        next.full[i] += back * next.rules[i].scale();
     }
-    full += back * rule.scale();
-    origin_.store((origin() - nanoseconds(static_cast<std::int64_t>(back))).count(),
-                  std::memory_order_relaxed);
     set_first(rule);
     set_first_full(full);
     for (waiter& w : promised_)

@@ -121,6 +121,28 @@ BOOST_AUTO_TEST_CASE(a_bulkhead_does_so_after_a_wait)
     });
 }
 
+BOOST_AUTO_TEST_CASE(a_refused_call_does_so_too)
+{
+    kit::drained_context io;
+    turnstile::bulkhead bulkhead(io, {.limit = 1, .max_queue = 0});
+    const auto permit = bulkhead.try_acquire();
+    bool refused = false;
+    const auto caller = [&]() -> asio::awaitable<void> {
+        auto value = std::make_shared<int>(1);
+        const std::weak_ptr<int> observer = value;
+        auto operation = [v = std::move(value)]() -> asio::awaitable<int> { co_return *v; };
+        try {
+            co_await bulkhead.async_call(std::move(operation));
+        } catch (const turnstile::system_error&) {
+            refused = true;
+            BOOST_TEST(observer.expired());
+        }
+    };
+    asio::co_spawn(io, caller, asio::detached);
+    kit::run(io);
+    BOOST_TEST(refused);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

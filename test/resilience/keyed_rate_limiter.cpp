@@ -152,6 +152,21 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_listener_is_told_whom_a_change_leaves_no_hope,
     BOOST_TEST(l.stats().rejected == 2U);
 }
 
+// The larger burst grants the waiter during the change.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_line_that_a_change_empties_is_converted_once, P, kit::policies)
+{
+    kit::drained_context io;
+    keyed_of<int, P> l(io, per_second(10, 1));
+    kit::manual_clock::shift(8s);
+    BOOST_TEST(l.try_acquire(1));
+    completion waiter;
+    l.async_acquire(1, waiter.handler(nothing));
+    l.set_limit(per_second(17, 100));
+    kit::run(io);
+    BOOST_TEST(!waiter.error());
+    BOOST_TEST((l.time_until(1, 98) <= 200ms));
+}
+
 // A key whose code calls back, and may throw.
 struct lively_key {
     static inline std::function<void()> on_copy, on_hash, on_compare;

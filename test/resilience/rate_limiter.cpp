@@ -622,6 +622,37 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_refund_is_exact_after_16_others_and_safe_after_1
     }
 }
 
+// The two rates are counted in ticks of different lengths.
+BOOST_AUTO_TEST_CASE_TEMPLATE(many_changes_of_the_rate_create_no_permits, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 5));
+    for (int i = 0; i != 100; ++i) {
+        kit::manual_clock::shift(5ms);
+        l.set_limits({per_second(17, 5)});
+        kit::manual_clock::shift(5ms);
+        l.set_limits({per_second(10, 5)});
+    }
+    int taken = 0;
+    while (taken != 100 && l.try_acquire())
+        ++taken;
+    BOOST_TEST(taken == 5);
+    BOOST_TEST((l.time_until(1) > 0ns && l.time_until(1) <= 101ms));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_reservation_counts_refunds_before_it_once, P,
+                              kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, std::vector{per_second(1, 10), per_second(2, 20)});
+    request first(l, 5);
+    auto later = l.reserve(10);
+    first.cancel();
+    later.cancel();
+    kit::run(io);
+    BOOST_TEST(l.available() == 10U);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(by_the_steady_clock_it_waits_too, P, kit::policies)
 {
     kit::drained_context io;

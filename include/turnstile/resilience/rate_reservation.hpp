@@ -91,11 +91,13 @@ private:
     rate_reservation(state_type& state, std::uint64_t n, nanoseconds within, error_code& ec)
         : claim_(std::make_unique<detail::rate_claim>())
     {
+        // First the reference: a listener may destroy the limiter.
+        boost::intrusive_ptr<state_type> kept(&state);
         ec = state.reserve(*claim_, n, within, when_);
         if (ec)
             claim_.reset();
         else
-            state_ = &state;
+            state_ = std::move(kept);
     }
 
     boost::intrusive_ptr<state_type> state_;

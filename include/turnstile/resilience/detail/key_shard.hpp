@@ -119,9 +119,10 @@ public:
     {
         update_and_tell([&](ready_list& ready) {
             const nanoseconds now = this->now();
-            const gcra old = this->change_rule(limit, now, ready);
+            const gcra old = this->change_rule(limit, ready);
             this->convert(fresh_, old, now);
             table_.for_each([&](node& n) { this->convert(n, old, now); });
+            this->convert_lines(old, now, ready);
         });
     }
 

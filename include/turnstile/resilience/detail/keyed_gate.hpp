@@ -73,8 +73,10 @@ protected:
         const nanoseconds when = head ? head->line.opens(bucket, now, n) : bucket.opens(now, n, 0);
         return std::max(saturating_sub(when, now), nanoseconds::zero());
     }
-    // Changes the rule for all lines; slots without one are the derived state's to convert.
-    gcra change_rule(const bandwidth& limit, nanoseconds now, ready_list& ready) noexcept;
+    // Changes the rule, in two steps. Between them the derived state converts the slots without a
+    // line; the second step converts those with one, which may lose it by that.
+    gcra change_rule(const bandwidth& limit, ready_list& ready) noexcept;
+    void convert_lines(const gcra& old, nanoseconds now, ready_list& ready) noexcept;
     void convert(key_slot& slot, const gcra& old, nanoseconds now) noexcept
     {
         if (!slot.head())
@@ -264,12 +266,17 @@ void keyed_gate<Threading, Clock>::take_all(waiter_list& out) noexcept
 }
 
 template <class Threading, class Clock>
-gcra keyed_gate<Threading, Clock>::change_rule(const bandwidth& limit, nanoseconds now,
-                                               ready_list& ready) noexcept
+gcra keyed_gate<Threading, Clock>::change_rule(const bandwidth& limit, ready_list& ready) noexcept
 {
     serve(ready); // by the old rule, up to now
-    const gcra old = std::exchange(rule_, gcra(limit));
-    ++refunds_; // stamps are in the old measure
+    ++refunds_;   // stamps are in the old measure
+    return std::exchange(rule_, gcra(limit));
+}
+
+template <class Threading, class Clock>
+void keyed_gate<Threading, Clock>::convert_lines(const gcra& old, nanoseconds now,
+                                                 ready_list& ready) noexcept
+{
     auto heads = std::move(heads_);
     while (!heads.empty()) {
         keyed_waiter& head = *heads.begin();
@@ -280,7 +287,6 @@ gcra keyed_gate<Threading, Clock>::change_rule(const bandwidth& limit, nanosecon
         v.line.fail_hopeless(v.bucket, now, [&](rate_waiter& w) { note_decided(w, ready); });
     }
     serve(ready);
-    return old;
 }
 
 extern template class keyed_gate<thread_safe, default_clock>;

@@ -8,6 +8,7 @@
 
 #include <boost/asio/async_result.hpp>
 
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -20,7 +21,7 @@ template <class Op, class Executor, class Handler, class Enter>
 struct permitted_call {
     using wrapped_handler = Handler;
 
-    Op op;
+    std::optional<Op> op;
     Executor executor;
     Handler handler;
     Enter enter;
@@ -33,10 +34,12 @@ struct permitted_call {
     template <class... Permit>
     void operator()(const error_code& ec, Permit&&... permit)
     {
-        if (ec)
+        if (ec) {
+            op.reset(); // what it owns goes before the caller goes on
             return std::apply(std::move(handler),
                               rejected_result<operation_signature_t<Op>>(ec, retry_after, stage));
-        start_in_completion(std::move(op), executor,
+        }
+        start_in_completion(std::move(*op), executor,
                             enter(std::move(handler), std::forward<Permit>(permit)...));
     }
 };

@@ -19,9 +19,8 @@ namespace turnstile::detail {
 // taken by a compare-and-swap; while it is, only by whoever has the lock that goes with it.
 // Several buckets cannot change in one word, so then it is held for ever.
 //
-// Times in the buckets are counted from an origin. With every change of the limits the origin is
-// moved back so far that the word is larger than it has ever been: then a compare-and-swap by the
-// old rule fails, however many changes there were.
+// Times in the buckets are counted from an origin. A change of the limits changes the word, so that
+// a compare-and-swap by the old rule fails.
 //
 // A reservation is charged when it is made, but used later. A refund of what was taken before it
 // must leave the bucket so that the reservation can be used at the time that was promised. What
@@ -106,13 +105,9 @@ private:
     gcra::ticks first_full() const noexcept { return word_.load(std::memory_order_relaxed) >> 1; }
     void set_first_full(gcra::ticks full) noexcept
     {
-        highest_ = std::max(highest_, first_full());
         word_.store(full << 1 | held, std::memory_order_release);
     }
-    nanoseconds origin() const noexcept
-    {
-        return nanoseconds(origin_.load(std::memory_order_relaxed));
-    }
+    nanoseconds origin() const noexcept { return origin_; }
     nanoseconds since(nanoseconds now) const noexcept { return saturating_sub(now, origin()); }
     nanoseconds until(const gcra& rule, gcra::ticks full) const noexcept
     {
@@ -140,15 +135,14 @@ private:
     cell<gcra::ticks> scale_{1};
     cell<gcra::ticks> interval_{1};
     cell<gcra::ticks> limit_{0};
-    cell<std::int64_t> origin_;
+    const nanoseconds origin_;
     cell<std::uint64_t> refunds_{0};
     cell<std::uint64_t> reservations_{0};
     cell<std::uint64_t> burst_{0};
     std::vector<bandwidth> limits_;
     std::vector<gcra> rules_; // after the first
     std::vector<gcra::ticks> full_;
-    gcra::ticks highest_ = 0; // that the first bucket has ever been
-    waiter_list promised_;    // reservations whose time has not come, in the order of charging
+    waiter_list promised_; // reservations whose time has not come, in the order of charging
 
     // The last times somebody gave something back, and what changed by that: all that was
     // taken after `full` was taken so much earlier.
