@@ -3,7 +3,4 @@
 // says: turnstile::mutex does not block the thread: use co_await m.async_lock()
 #include "all.hpp"
 
-void run(turnstile::mutex& m)
-{
-    const std::lock_guard guard(m);
-}
+void run(turnstile::mutex& m) { const std::lock_guard guard(m); }

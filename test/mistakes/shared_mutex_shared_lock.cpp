@@ -5,7 +5,4 @@
 
 #include <shared_mutex>
 
-void run(turnstile::shared_mutex& m)
-{
-    const std::shared_lock guard(m);
-}
+void run(turnstile::shared_mutex& m) { const std::shared_lock guard(m); }

@@ -319,10 +319,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(does_not_make_others_look_at_the_whole_line, P, ki
         l.async_acquire([&](error_code ec) { granted += ec ? 0 : 1; });
     const auto r = l.reserve();
     signal.emit(asio::cancellation_type::total);
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i != waiters; ++i) // some 10 s if each of them did
-        BOOST_REQUIRE(!l.try_acquire());
-    BOOST_TEST((std::chrono::steady_clock::now() - start < 3s));
+    bool taken = false;
+    for (int i = 0; i != 20 * waiters; ++i) // minutes if each of them did: the watchdog ends it
+        taken = l.try_acquire() || taken;
+    BOOST_TEST(!taken);
     pass(io, 1min);
     BOOST_TEST(granted == waiters);
 }
