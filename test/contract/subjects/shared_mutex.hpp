@@ -86,7 +86,6 @@ struct shared_mutex_upgrade : subject_base<shared_mutex_of<Threading>> {
             : mutex(std::in_place, executor), lock(*mutex, std::try_to_lock)
         {
         }
-        ~party() { mutex.reset(); } // before the lock, without which the upgrade would fail
         std::optional<shared_mutex_of<Threading>> mutex;
         turnstile::upgrade_lock<shared_mutex_of<Threading>> lock;
     };
@@ -119,11 +118,22 @@ struct shared_mutex_upgrade : subject_base<shared_mutex_of<Threading>> {
     }
     void destroy()
     {
-        parties_.clear();
+        end_mutexes();
         base::destroy();
     }
+    ~shared_mutex_upgrade() { end_mutexes(); }
 
 private:
+    // A lock outlives its own upgrade, and that may still be on its way: all are kept.
+    void end_mutexes()
+    {
+        static std::vector<std::unique_ptr<party>> kept;
+        for (auto& p : parties_) {
+            p->mutex.reset();
+            kept.push_back(std::move(p));
+        }
+        parties_.clear();
+    }
     party& add()
     {
         auto p = std::make_unique<party>(this->object->get_executor());
