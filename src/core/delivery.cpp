@@ -1,6 +1,11 @@
 #include <turnstile/core/detail/delivery.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
 
+#include <boost/assert.hpp>
+
+#include <atomic>
+#include <thread>
+
 namespace turnstile::detail {
 
 // There was no memory: they stay ready, and go with the next wake-up, for which the context is
@@ -13,7 +18,7 @@ void delivery<Threading>::not_posted() noexcept
     ready_queue dropped;
     {
         std::scoped_lock lock(owner_.mutex_);
-        queued_ = false;
+        pending_ &= others;
         if (owner_.shut_down_ || !owner_.alive_.load(std::memory_order_relaxed))
             dropped.swap(ready_);
         if (ready_.empty())
@@ -26,15 +31,71 @@ void delivery<Threading>::not_posted() noexcept
 }
 
 template <class Threading>
+bool delivery<Threading>::claim_again() noexcept
+{
+    if (has_postponed())
+        post_postponed();
+    if (is_queued())
+        return false;
+    pending_ |= drain;
+    intrusive_ptr_add_ref(&owner_);
+    return true;
+}
+
+template <class Threading>
+void delivery<Threading>::post_postponed() noexcept
+{
+    ready_queue all = take_postponed();
+    owner_.mutex_.unlock();
+    while (!all.empty()) {
+        waiter& w = all.take_front();
+        if (!w.elsewhere->post())
+            owner_.postpone(w);
+    }
+    owner_.mutex_.lock();
+}
+
+// For the time of a drain of a confined state: nobody but its thread may call.
+template <class Threading>
+class delivery<Threading>::occupation {
+#ifdef NDEBUG
+public:
+    explicit occupation(wait_state<Threading>&) noexcept {}
+#else
+public:
+    explicit occupation(wait_state<Threading>& state) noexcept : state_(state)
+    {
+        if constexpr (Threading::is_confined)
+            before_ = state_.drained_by_.exchange(self_, std::memory_order_relaxed);
+        BOOST_ASSERT_MSG(before_ == std::thread::id() || before_ == self_,
+                         "two threads run the strand of a strand_confined object");
+    }
+    occupation(const occupation&) = delete;
+    occupation& operator=(const occupation&) = delete;
+    ~occupation()
+    {
+        if constexpr (Threading::is_confined)
+            state_.drained_by_.store(before_, std::memory_order_relaxed);
+    }
+
+private:
+    wait_state<Threading>& state_;
+    std::thread::id self_ = std::this_thread::get_id();
+    std::thread::id before_; // of a drain that runs a nested one
+#endif
+};
+
+template <class Threading>
 void delivery<Threading>::run(postable& self, how what)
 {
     auto& d = static_cast<delivery&>(self);
     const queued_reference reference{d.owner_};
     if (what == how::destroy) [[unlikely]]
         return d.discard();
+    [[maybe_unused]] const occupation inside(d.owner_);
 
     d.owner_.mutex_.lock();
-    d.queued_ = false;
+    d.pending_ &= others;
     if (d.ready_.empty() || d.ready_.has_more() || d.owner_.holds_idle_work())
         return d.drain_locked();
     waiter& only = d.ready_.take_front();
@@ -52,12 +113,12 @@ void delivery<Threading>::drain_locked()
         if (!more)
             done = owner_.take_idle_work(); // this drain is work by itself
         const bool claimed = more && claim();
-        bool handed_on = queued_;
+        bool handed_on = is_queued();
         owner_.mutex_.unlock();
         if (claimed)
             handed_on = post();
         next.invoke(); // if it throws, the others are the successor's
-        if (!more || (n >= batch && handed_on))
+        if (!more || (handed_on && (n >= batch || (n % look == 0 && owner_.home().has_stopped()))))
             return;
         owner_.mutex_.lock();
     }
@@ -72,7 +133,7 @@ void delivery<Threading>::discard()
     ready_queue dropped;
     {
         std::scoped_lock lock(owner_.mutex_);
-        queued_ = false;
+        pending_ &= others;
         done = owner_.take_idle_work();
         dropped.swap(ready_);
     }

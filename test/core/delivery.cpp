@@ -87,6 +87,31 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_others_outlast_one_that_throws_meanwhile, Even
     BOOST_TEST(next.succeeded());
 }
 
+template <class Executor, class Event>
+void stops_soon(const Executor& executor, asio::io_context& io)
+{
+    Event e(executor);
+    int woken = 0;
+    for (int i = 0; i != 300; ++i)
+        e.async_wait([&](turnstile::error_code) {
+            if (++woken == 10)
+                io.stop();
+        });
+    e.set();
+    kit::run(io);
+    BOOST_TEST(woken >= 10);
+    BOOST_TEST(woken <= 16);
+    kit::run(io);
+    BOOST_TEST(woken == 300);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_stopped_context_soon_runs_no_more_of_a_drain, Event, events)
+{
+    asio::io_context io;
+    stops_soon<asio::io_context::executor_type, Event>(io.get_executor(), io);
+    stops_soon<asio::strand<asio::io_context::executor_type>, Event>(asio::make_strand(io), io);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

@@ -33,14 +33,31 @@ public:
     // it. A queued drain holds a reference, since its handlers may drop all others.
     bool claim() noexcept
     {
-        if (queued_)
-            return false;
-        queued_ = true;
+        if (pending_ != 0)
+            return claim_again();
+        pending_ = drain;
         intrusive_ptr_add_ref(&owner_);
         return true;
     }
     // Under the lock: whether somebody has claimed a drain that has not started yet.
-    bool is_queued() const noexcept { return queued_; }
+    bool is_queued() const noexcept { return (pending_ & drain) != 0; }
+
+    // Those on other executors that had no memory for them. They go with the next wake-up.
+    // Under the lock, which post_postponed() releases meanwhile:
+    bool has_postponed() const noexcept { return (pending_ & others) != 0; }
+    void postpone(waiter& w) noexcept
+    {
+        pending_ |= others;
+        postponed_.push_back(w);
+    }
+    ready_queue take_postponed() noexcept
+    {
+        ready_queue all;
+        all.swap(postponed_);
+        pending_ &= drain;
+        return all;
+    }
+    TURNSTILE_COLD void post_postponed() noexcept;
     // Without the lock: posts what was claimed; whether that worked.
     bool post() noexcept
     {
@@ -53,6 +70,11 @@ public:
 
 private:
     static constexpr int batch = 128;
+    // After so many, a drain looks whether its context has stopped, which takes a mutex of Asio's.
+    static constexpr int look = 8;
+    // What is not done yet: a queued drain has not started; others are postponed.
+    static constexpr unsigned drain = 1;
+    static constexpr unsigned others = 2;
 
     // What claim() has taken; an intrusive_ptr would ask whether it is there.
     struct queued_reference {
@@ -60,15 +82,19 @@ private:
         TURNSTILE_HOT ~queued_reference() { intrusive_ptr_release(&owner); }
     };
 
+    class occupation;
+
     TURNSTILE_COLD void not_posted() noexcept;
     static void run(postable& self, how what);
     // Takes over the lock, and releases it.
     void drain_locked();
     TURNSTILE_COLD void discard();
+    TURNSTILE_NOINLINE bool claim_again() noexcept;
 
     wait_state<Threading>& owner_;
     ready_queue ready_;
-    bool queued_ = false;
+    ready_queue postponed_;
+    unsigned pending_ = 0;
 };
 
 extern template class delivery<thread_safe>;

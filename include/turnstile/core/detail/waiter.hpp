@@ -145,10 +145,16 @@ public:
     }
     ready_queue& elsewhere() noexcept { return elsewhere_; }
 
+    // The last handle of a destroyed object was given back: the reference that the handles kept
+    // is dropped once the lock is released.
+    void drop_handles_reference() noexcept { drops_reference_ = true; }
+    bool drops_reference() const noexcept { return drops_reference_; }
+
 private:
     ready_queue& home_;
     std::size_t& waiting_;
     ready_queue elsewhere_;
+    bool drops_reference_ = false;
 };
 
 } // namespace turnstile::detail
