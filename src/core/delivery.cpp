@@ -8,10 +8,10 @@
 
 namespace turnstile::detail {
 
-// There was no memory: they stay ready, and go with the next wake-up, for which the context is
-// kept running. If there can be none any more, they go now.
+// There was no memory: they stay ready, and go with the drain that is running, or the next wake-up,
+// for which the context is kept running. If there can be neither, they go now.
 template <class Threading>
-void delivery<Threading>::not_posted() noexcept
+void delivery<Threading>::not_posted(bool by_drain) noexcept
 {
     const wait_state_ptr<Threading> reference(&owner_, false);
     work_guard done;
@@ -19,7 +19,7 @@ void delivery<Threading>::not_posted() noexcept
     {
         std::scoped_lock lock(owner_.mutex_);
         pending_ &= others;
-        if (owner_.shut_down_ || !owner_.alive_.load(std::memory_order_relaxed))
+        if (owner_.shut_down_ || (!by_drain && !owner_.alive_.load(std::memory_order_relaxed)))
             dropped.swap(ready_);
         if (ready_.empty())
             done = owner_.take_idle_work();
@@ -28,18 +28,6 @@ void delivery<Threading>::not_posted() noexcept
     }
     while (!dropped.empty())
         dropped.take_front().destroy();
-}
-
-template <class Threading>
-bool delivery<Threading>::claim_again() noexcept
-{
-    if (has_postponed())
-        post_postponed();
-    if (is_queued())
-        return false;
-    pending_ |= drain;
-    intrusive_ptr_add_ref(&owner_);
-    return true;
 }
 
 template <class Threading>
@@ -95,7 +83,8 @@ void delivery<Threading>::run(postable& self, how what)
     [[maybe_unused]] const occupation inside(d.owner_);
 
     d.owner_.mutex_.lock();
-    d.pending_ &= others;
+    if ((d.pending_ &= others) != 0) [[unlikely]]
+        d.post_postponed();
     if (d.ready_.empty() || d.ready_.has_more() || d.owner_.holds_idle_work())
         return d.drain_locked();
     waiter& only = d.ready_.take_front();
@@ -116,14 +105,30 @@ void delivery<Threading>::drain_locked()
         bool handed_on = is_queued();
         owner_.mutex_.unlock();
         if (claimed)
-            handed_on = post();
-        next.invoke(); // if it throws, the others are the successor's
+            handed_on = post(true);
+        try {
+            next.invoke(); // if it throws, the others are the successor's
+        } catch (...) {
+            if (more && !handed_on)
+                hand_on();
+            throw;
+        }
         if (!more || (handed_on && (n >= batch || (n % look == 0 && owner_.home().has_stopped()))))
             return;
         owner_.mutex_.lock();
     }
     done = owner_.take_idle_work();
     owner_.mutex_.unlock();
+}
+
+template <class Threading>
+void delivery<Threading>::hand_on() noexcept
+{
+    owner_.mutex_.lock();
+    const bool claimed = !ready_.empty() && claim();
+    owner_.mutex_.unlock();
+    if (claimed)
+        post();
 }
 
 template <class Threading>

@@ -100,6 +100,9 @@ void wait_state<Threading>::send_elsewhere(ready_list& ready) noexcept
 template <class Threading>
 void wait_state<Threading>::postpone(waiter& w) noexcept
 {
+    if (w.stands_for_another)
+        return w.invoke();
+    const wait_state_ptr<Threading> keep_alive(this); // w may go as soon as it is there
     {
         std::scoped_lock lock(mutex_);
         if (!shut_down_ && alive_.load(std::memory_order_relaxed))
@@ -136,8 +139,8 @@ void wait_state<Threading>::cancel(cancel_link& link) noexcept
             ready.push_back(*w);
             reconsider(ready);
         } else {
-            pass_on(*w, verdict::aborted(),
-                    ready); // it is on its way, and will be told so when it arrives
+            // It is on its way, and will be told so when it arrives.
+            pass_on(*w, verdict::aborted(), ready);
             if (delivery_.has_postponed()) [[unlikely]]
                 delivery_.post_postponed();
         }

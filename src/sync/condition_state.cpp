@@ -48,12 +48,15 @@ void condition_waiter<Threading>::run(waiter& self, how what)
     w.complete_(w, how::invoke);
 }
 
-// Called where the mutex completes, unless the handler has an executor of its own.
+// Called where the mutex completes. If the handler has an executor of its own, its waiter goes
+// there itself, and this is called only if there is no memory for that.
 template <class Threading>
 void condition_waiter<Threading>::relock::run(waiter& self, how what)
 {
     condition_waiter& w = static_cast<relock&>(self).owner;
-    if (what == how::invoke && w.comes_back_)
+    if (what == how::invoke && w.elsewhere)
+        w.condition_->keep_for_later(w);
+    else if (what == how::invoke && w.comes_back_)
         w.condition_->bring_home(w);
     else
         condition_waiter::run(w, what);
@@ -69,6 +72,7 @@ bool condition_waiter<Threading>::queue_for_lock() noexcept
         return false;
     }
     relock_->elsewhere = elsewhere;
+    relock_->stands_for_another = true;
     mutex_->start(*relock_);
     return true;
 }
@@ -153,6 +157,13 @@ bool condition_state<Threading>::wait_again(waiter_type& w) noexcept
         pass_on(w, ready);
         return true;
     });
+}
+
+template <class Threading>
+void condition_state<Threading>::keep_for_later(waiter_type& w) noexcept
+{
+    this->refuse(w, verdict::aborted());
+    this->postpone(w);
 }
 
 // Everything below runs under the lock.

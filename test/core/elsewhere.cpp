@@ -13,6 +13,7 @@
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <functional>
 #include <new>
 #include <optional>
 #include <tuple>
@@ -175,18 +176,18 @@ BOOST_FIXTURE_TEST_CASE(it_goes_with_the_next_wake_up, without_memory)
     completion next;
     s.async_acquire(next.handler(keep));
     s.release();
-    first_is_aborted();
     kit::run(home);
     BOOST_TEST(next.succeeded());
+    first_is_aborted();
 }
 
 BOOST_FIXTURE_TEST_CASE(it_goes_with_the_next_that_needs_not_wait, without_memory)
 {
     completion next;
     s.async_acquire(next.handler(keep));
-    first_is_aborted();
     kit::run(home);
     BOOST_TEST(next.succeeded());
+    first_is_aborted();
 }
 
 BOOST_FIXTURE_TEST_CASE(it_goes_with_the_next_elsewhere, without_memory)
@@ -250,37 +251,147 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_objects_context_ends_it)
     BOOST_TEST(!first.done);
 }
 
-// The lock comes back with every completion of a wait on a condition.
-BOOST_AUTO_TEST_CASE(a_condition_gives_the_lock_back_when_there_is_memory_again)
+// A wait on a condition that has been notified, and finds no memory on its way to the lock. It has
+// the lock again nevertheless before it completes.
+struct without_memory_at_the_mutex {
+    without_memory_at_the_mutex()
+    {
+        asio::co_spawn(short_of_memory(away, refusals), wait(),
+                       asio::bind_cancellation_slot(stop.slot(), asio::detached));
+        kit::poll_leaves_work(away);
+        BOOST_TEST_REQUIRE(m.try_lock());
+        c->notify_one();
+        kit::poll_leaves_work(away); // to the mutex, which is locked
+        refusals = many;
+        m.unlock();
+        refusals = 0;
+        BOOST_TEST(!m.is_locked());
+        BOOST_TEST(kit::poll_leaves_work(away), "run() would have returned");
+        BOOST_TEST(!done);
+    }
+    asio::awaitable<void> wait()
+    {
+        auto lock = co_await m.async_lock();
+        std::tie(error) = co_await c->async_wait(lock, asio::as_tuple(asio::use_awaitable));
+        BOOST_TEST(lock.owns_lock());
+        done = true;
+    }
+    void it_is_aborted()
+    {
+        kit::run(away);
+        BOOST_TEST(done);
+        BOOST_TEST(error == asio::error::operation_aborted);
+        BOOST_TEST(!m.is_locked());
+    }
+
+    kit::drained_context home;
+    kit::drained_context away;
+    int refusals = 0;
+    turnstile::mutex m{home};
+    std::optional<turnstile::condition> c{std::in_place, home};
+    asio::cancellation_signal stop;
+    error_code error;
+    bool done = false;
+};
+
+BOOST_FIXTURE_TEST_CASE(a_condition_wakes_it_with_the_next, without_memory_at_the_mutex)
+{
+    completion next;
+    turnstile::mutex::lock_type lock(m, std::try_to_lock);
+    c->async_wait(lock, next.handler([&] { lock.unlock(); }));
+    c->notify_one();
+    kit::run(home);
+    BOOST_TEST(next.succeeded());
+    it_is_aborted();
+}
+
+BOOST_FIXTURE_TEST_CASE(its_cancellation_wakes_it_at_the_mutex, without_memory_at_the_mutex)
+{
+    stop.emit(asio::cancellation_type::terminal);
+    it_is_aborted();
+}
+
+BOOST_FIXTURE_TEST_CASE(the_end_of_its_condition_wakes_it_at_the_mutex, without_memory_at_the_mutex)
+{
+    c.reset();
+    it_is_aborted();
+}
+
+// Its notification goes to another at once.
+BOOST_AUTO_TEST_CASE(a_notification_is_passed_on_where_there_is_no_memory_for_the_lock)
 {
     kit::drained_context home;
     kit::drained_context away;
     int refusals = 0;
     turnstile::mutex m(home);
     turnstile::condition c(home);
-    bool done = false;
-    asio::co_spawn(
-        short_of_memory(away, refusals),
-        [&]() -> asio::awaitable<void> {
-            auto lock = co_await m.async_lock();
-            co_await c.async_wait(lock);
-            BOOST_TEST(lock.owns_lock());
-            done = true;
-        },
-        asio::detached);
-    kit::poll_leaves_work(away);
+    completion first;
+    completion second;
+    turnstile::mutex::lock_type lock(m, std::try_to_lock);
+    c.async_wait(lock, asio::bind_executor(short_of_memory(away, refusals),
+                                           first.handler([&] { lock.unlock(); })));
+    turnstile::mutex::lock_type other(m, std::try_to_lock);
+    c.async_wait(other, second.handler([&] { other.unlock(); }));
     BOOST_TEST_REQUIRE(m.try_lock());
     c.notify_one();
-    kit::poll_leaves_work(away); // to the mutex, which is locked
+    kit::poll_leaves_work(away);
     refusals = many;
     m.unlock();
     refusals = 0;
-    completion next;
-    m.async_lock(next.handler([](auto) {}));
     kit::run(home);
-    BOOST_TEST(next.succeeded());
+    BOOST_TEST(second.succeeded());
     kit::run(away);
-    BOOST_TEST(done);
+    BOOST_TEST(first.aborted());
+}
+
+// What an executor does with a waiter that it had no memory for before.
+struct then {
+    const bool* refuses;
+    std::function<void()>* first;
+
+    template <class Inner, class F>
+    void execute(const Inner& inner, F f) const
+    {
+        if (*refuses)
+            throw std::bad_alloc();
+        if (auto act = std::exchange(*first, nullptr))
+            act();
+        inner.execute(std::move(f));
+    }
+};
+
+// It is another thread that might end the object just then.
+BOOST_AUTO_TEST_CASE(the_object_can_end_while_those_without_memory_are_posted)
+{
+    for (bool lock_is_returned : {false, true}) {
+        kit::drained_context home;
+        kit::drained_context away;
+        bool refuses = false;
+        std::function<void()> end;
+        std::optional<turnstile::semaphore> s(std::in_place, home, 1U);
+        auto handle = s->try_acquire();
+        completion first;
+        completion next;
+        s->async_acquire(
+            asio::bind_executor(kit::wrapping_executor{away.get_executor(), then{&refuses, &end}},
+                                first.handler(keep)));
+        refuses = true;
+        handle.release();
+        refuses = false;
+        handle = s->try_acquire();
+        BOOST_TEST_REQUIRE(static_cast<bool>(handle));
+        s->async_acquire(next.handler(keep));
+        end = [&] { s.reset(); };
+        if (lock_is_returned)
+            handle.release();
+        else
+            s->release();
+        kit::run(home);
+        kit::run(away);
+        BOOST_TEST(next.aborted());
+        BOOST_TEST(first.aborted());
+        BOOST_TEST(!s);
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

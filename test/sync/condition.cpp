@@ -563,6 +563,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(destroying_the_context_destroys_waiters_in_every_p
             m.reset();
             c.reset();
             lock.reset();
+            executor = nullptr; // a strand must not outlive its context
             io.reset();
             BOOST_TEST(dropped.dropped(), "a handler has leaked");
         }

@@ -75,8 +75,8 @@ public:
     /// Executor: the handler's associated executor, by default the condition's own.
     /// Cancellation: terminal, partial and total. It still waits for the lock.
     /// Cancel safety: cancelled before the handler runs, also while it waits for the lock, it
-    /// uses up no notification: one it had goes to another waiter that was there when it was
-    /// given, in constant time.
+    /// uses up no notification: one it had goes, in constant time, to the waiter that has waited
+    /// longest since it was last asked, if any was given since then.
     /// Fairness: notified in the order of arrival; others may have the lock in between, see above.
     /// Thread safety: as the policy says.
     template <detail::mutex_lock_with<Threading> Lock,

@@ -33,17 +33,18 @@ public:
     // it. A queued drain holds a reference, since its handlers may drop all others.
     bool claim() noexcept
     {
-        if (pending_ != 0)
-            return claim_again();
-        pending_ = drain;
+        if (is_queued())
+            return false;
+        pending_ |= drain;
         intrusive_ptr_add_ref(&owner_);
         return true;
     }
     // Under the lock: whether somebody has claimed a drain that has not started yet.
     bool is_queued() const noexcept { return (pending_ & drain) != 0; }
 
-    // Those on other executors that had no memory for them. They go with the next wake-up.
-    // Under the lock, which post_postponed() releases meanwhile:
+    // Those on other executors that had no memory for them. They go with the next wake-up: whoever
+    // posts elsewhere posts them, and so does a drain. Under the lock, which post_postponed()
+    // releases meanwhile, so its caller refers to the state:
     bool has_postponed() const noexcept { return (pending_ & others) != 0; }
     void postpone(waiter& w) noexcept
     {
@@ -58,13 +59,14 @@ public:
         return all;
     }
     TURNSTILE_COLD void post_postponed() noexcept;
-    // Without the lock: posts what was claimed; whether that worked.
-    bool post() noexcept
+    // Without the lock: posts what was claimed, perhaps by a drain that is running; whether that
+    // worked.
+    bool post(bool by_drain = false) noexcept
     {
         const completion_target& home = owner_.home();
         if (Threading::is_confined ? home.post_next(*this) : home.post(*this)) [[likely]]
             return true;
-        not_posted();
+        not_posted(by_drain);
         return false;
     }
 
@@ -84,12 +86,13 @@ private:
 
     class occupation;
 
-    TURNSTILE_COLD void not_posted() noexcept;
+    TURNSTILE_COLD void not_posted(bool by_drain) noexcept;
     static void run(postable& self, how what);
     // Takes over the lock, and releases it.
     void drain_locked();
+    // A handler has thrown, and there was no memory for the successor.
+    TURNSTILE_COLD void hand_on() noexcept;
     TURNSTILE_COLD void discard();
-    TURNSTILE_NOINLINE bool claim_again() noexcept;
 
     wait_state<Threading>& owner_;
     ready_queue ready_;

@@ -189,6 +189,9 @@ protected:
     // queues it. Returns false, and aborts it, if nobody would ever let it go.
     bool reopen(waiter& w) noexcept;
 
+    // Without the lock: w's own executor has no memory for it.
+    TURNSTILE_COLD void postpone(waiter& w) noexcept;
+
     // What retire() does under the lock.
     void retire_locked(ready_list& ready) noexcept;
 
@@ -259,7 +262,6 @@ private:
     TURNSTILE_COLD void send_last() noexcept;
     TURNSTILE_COLD void send_elsewhere(waiter& w) noexcept;
     TURNSTILE_COLD void send_elsewhere(ready_list& ready) noexcept;
-    TURNSTILE_COLD void postpone(waiter& w) noexcept;
     bool holds_idle_work() const noexcept { return !has_waiters() && home_work_; }
     work_guard take_idle_work() noexcept
     {

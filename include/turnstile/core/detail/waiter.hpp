@@ -52,6 +52,9 @@ public:
     cancel_link* canceller = nullptr;
     // Whether there ever was one; not changed once the operation has been handed over.
     bool is_cancellable = false;
+    // Whether it queues for a waiter of another state, on that one's way. If there is no memory for
+    // the way, it is invoked on the spot, refused, and the other one is postponed where it began.
+    bool stands_for_another = false;
     // The way to the executor that is to run the completion, if not the object's own.
     detour* elsewhere = nullptr;
 

@@ -120,6 +120,9 @@ public:
     // w has its lock, on an executor that is not the condition's: it goes there.
     void bring_home(waiter_type& w) noexcept { wait_state<Threading>::start(w); }
 
+    // There is no memory for w's way to its lock: it is aborted, and goes with the next wake-up.
+    void keep_for_later(waiter_type& w) noexcept;
+
     // w does not use its notification, and if it can, waits again.
     bool wait_again(waiter_type& w) noexcept;
 
