@@ -2,6 +2,7 @@
 // A shared lock, as a value that unlocks.
 #pragma once
 
+#include <turnstile/core/export.hpp>
 #include <turnstile/sync/detail/lock_handle.hpp>
 
 namespace turnstile {
@@ -18,6 +19,9 @@ class [[nodiscard]] shared_lock
 
 public:
     using base::base;
+    shared_lock(shared_lock&&) noexcept = default;
+    shared_lock& operator=(shared_lock&&) noexcept = default;
+    TURNSTILE_HOT ~shared_lock() = default; // a coroutine destroys what it has moved from, too
 };
 
 template <class Mutex, class How>

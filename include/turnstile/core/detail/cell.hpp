@@ -79,7 +79,7 @@ public:
             value_type next = now;
             if (!change(next))
                 return false;
-            if (is_lone_thread()) {
+            if (is_lone_thread()) [[likely]] {
                 value_.store(next, std::memory_order_relaxed);
                 return true;
             }

@@ -143,6 +143,11 @@ private:
         const word_type handles = word >> handles_place;
         return holds(how == way::as_handle ? handles : (word & all_held) - handles, h);
     }
+    // A handle has what it gives.
+    TURNSTILE_HOT static constexpr bool may_give(word_type word, hold has, way how) noexcept
+    {
+        return how == way::as_handle || holds(word, has, how);
+    }
     TURNSTILE_HOT static constexpr bool is_free_for(word_type held, hold wanted) noexcept
     {
         switch (wanted) {
@@ -166,7 +171,7 @@ private:
 
         TURNSTILE_HOT bool operator()(word_type& word) const noexcept
         {
-            if ((low(word) & low(contended | orphaned)) != 0 || !holds(word, has, how) ||
+            if ((low(word) & low(contended | orphaned)) != 0 || !may_give(word, has, how) ||
                 !is_free_for(without(word, has, how), wants))
                 return false;
             word = with(without(word, has, how), wants, how);
