@@ -148,6 +148,144 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_priority_queue_reports_the_same, Threading, kit:
     }
 }
 
+// A pop that was granted, and whose handler has not run, is aborted with the queue. Nobody has the
+// item that it would have taken.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_whose_item_was_promised_to_an_aborted_pop_is_aborted,
+                              Threading, kit::policies)
+{
+    for (const std::size_t capacity : {0U, 1U}) {
+        for (const bool pop_first : {false, true}) {
+            kit::drained_context io;
+            std::optional<queue_of<Threading>> q(std::in_place, io, capacity);
+            operation push;
+            operation pop;
+            if (pop_first)
+                q->async_pop(pop.popped());
+            q->async_push(1, push.ended());
+            if (!pop_first)
+                q->async_pop(pop.popped());
+            q.reset();
+            kit::run(io);
+            BOOST_TEST(pop.aborted());
+            BOOST_TEST(push.aborted());
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_whose_item_was_promised_to_an_aborted_batch_is_aborted,
+                              Threading, kit::policies)
+{
+    for (const bool cancelled : {false, true}) {
+        crowded_queue<Threading> c;
+        operation another;
+        operation batch;
+        c.q->async_push(3, another.ended());
+        c.q->async_pop_n(2, batch.popped_some());
+        c.q.reset();
+        if (cancelled) { // which changes nothing any more
+            batch.cancel();
+            c.push.cancel();
+        }
+        kit::run(c.io);
+        BOOST_TEST(batch.aborted());
+        BOOST_TEST(batch.values.empty());
+        BOOST_TEST(c.push.aborted());
+        BOOST_TEST(another.aborted());
+    }
+}
+
+// Of two pops one has completed before the queue is destroyed, and so has taken its item.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_succeeds_exactly_if_a_pop_completes_with_its_item, Threading,
+                              kit::policies)
+{
+    kit::drained_context io;
+    std::optional<queue_of<Threading>> q(std::in_place, io, 0U);
+    operation second;
+    numbers popped;
+    q->async_pop([&](error_code ec, int value) {
+        BOOST_TEST(!ec);
+        popped.push_back(value);
+        q.reset();
+    });
+    q->async_pop(second.popped());
+    operation pushes[2];
+    q->async_push(1, pushes[0].ended());
+    q->async_push(2, pushes[1].ended());
+    kit::run(io);
+    BOOST_TEST((popped == numbers{1}));
+    BOOST_TEST(second.aborted());
+    BOOST_TEST(pushes[0].succeeded());
+    BOOST_TEST(pushes[1].aborted());
+}
+
+// A push that has dropped an item cannot be cancelled, but its own item may be lost.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_that_dropped_an_item_is_aborted_if_its_own_is_destroyed,
+                              Threading, kit::policies)
+{
+    for (const bool promised : {false, true}) {
+        kit::drained_context io;
+        std::optional<queue_of<Threading>> q(std::in_place, io, 1U, overflow::drop_oldest);
+        fill(*q, {1});
+        operation push;
+        operation pop;
+        q->async_push(2, push.ended());
+        if (promised)
+            q->async_pop(pop.popped());
+        push.cancel();
+        q.reset();
+        kit::run(io);
+        BOOST_TEST(push.aborted());
+        BOOST_TEST(pop.aborted() == promised);
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_that_dropped_an_item_succeeds_if_its_own_has_left_the_queue,
+                              Threading, kit::policies)
+{
+    for (const bool popped : {false, true}) {
+        kit::drained_context io;
+        std::optional<queue_of<Threading>> q(std::in_place, io, 1U, overflow::drop_oldest);
+        fill(*q, {1});
+        operation push;
+        q->async_push(2, push.ended());
+        if (popped)
+            BOOST_TEST((q->try_pop() == 2));
+        else
+            BOOST_TEST(q->try_push(3)); // drops 2
+        q.reset();
+        kit::run(io);
+        BOOST_TEST(push.succeeded());
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_that_dropped_its_own_item_succeeds, Threading, kit::policies)
+{
+    kit::drained_context io;
+    std::optional<queue_of<Threading>> q(std::in_place, io, 1U, overflow::drop_newest);
+    fill(*q, {1});
+    operation push;
+    q->async_push(2, push.ended());
+    q.reset();
+    kit::run(io);
+    BOOST_TEST(push.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_that_displaced_the_worst_reports_the_same, Threading,
+                              kit::policies)
+{
+    for (const bool worst : {false, true}) {
+        kit::drained_context io;
+        std::optional<priority_queue_of<Threading>> q(std::in_place, io, 1U, overflow::drop_worst);
+        BOOST_TEST_REQUIRE(static_cast<bool>(q->try_push(1, 5)));
+        operation push;
+        q->async_push(2, worst ? 9 : 1, push.pushed());
+        q.reset();
+        kit::run(io);
+        BOOST_TEST(push.succeeded() == worst);
+        BOOST_TEST(push.aborted() == !worst);
+    }
+}
+
 // A queue whose pushes need not wait any more knows a short way in.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_used_queue_takes_nothing_after_close, Threading, kit::policies)
 {

@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_loop_that_spawns_what_waits_lets_others_in)
         [&]() -> asio::awaitable<void> {
             asio::post(io, [&] { other_ran = true; });
             while (!other_ran && ++rounds != 1000) {
-                co_await mutex.async_lock();
+                const auto lock = co_await mutex.async_lock();
                 asio::co_spawn(io, event.async_wait(asio::use_awaitable), asio::detached);
             }
             event.set();

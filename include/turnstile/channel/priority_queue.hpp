@@ -38,7 +38,8 @@ private:
 ///
 /// Fairness: strict FIFO among those who push, and among those who pop.
 /// Destruction: every waiter completes with `operation_aborted`, and items are destroyed. A push
-/// whose item has been popped succeeds all the same. A reservation may outlive the queue.
+/// that has not completed succeeds exactly if its item has left the queue before. A reservation
+/// may outlive the queue.
 template <class T, class Priority = int, class Compare = std::less<Priority>,
           class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_priority_queue
@@ -76,8 +77,8 @@ public:
     /// Signature: `void(error_code, item_handle)`.
     /// Errors: `errc::closed` if the queue is closed, now or while it waits; `errc::rejected` if
     /// there is no room and the policy is `overflow::reject`; `operation_aborted` if cancelled,
-    /// or if the queue was destroyed before the value was popped. Then the value is not in the
-    /// queue, and has been destroyed; to keep it until it is certain to enter, use
+    /// or if the value was destroyed with the queue, before a pop took it. Then the value is not
+    /// in the queue, and has been destroyed; to keep it until it is certain to enter, use
     /// `async_reserve`.
     /// Executor: the handler's associated executor, by default the queue's own.
     /// Cancellation: terminal, partial and total.

@@ -53,8 +53,8 @@ public:
     bool part_from(item_waiter& w) noexcept;
 
     // A granted pop has arrived; it takes what is first now, and if it may more than it was
-    // promised.
-    void deliver(item_waiter& w) noexcept;
+    // promised. Returns false if the queue was destroyed first, which breaks the promise.
+    [[nodiscard]] bool deliver(item_waiter& w) noexcept;
 
     // A batch without waiting, in two steps, since there has to be memory for it in between.
     verdict promise_batch(std::size_t most, std::size_t& n) noexcept;
@@ -140,8 +140,8 @@ protected:
     // Takes out all that is promised to nobody, to be destroyed. `where` is what becomes of those
     // whose push is still on its way.
     void clear(item_list& out, whereabouts where) noexcept;
-    // The queue is being destroyed: every waiter is aborted, and so is every push on its way whose
-    // item goes to `discarded`.
+    // The queue is being destroyed: every waiter is aborted, and so is every granted pop that has
+    // not taken its items, and every push on its way whose item goes to `discarded`.
     void end(item_list& discarded) noexcept;
 
     Store& store() noexcept { return store_; }
@@ -235,7 +235,8 @@ private:
     std::size_t capacity_;
     std::size_t reserved_ = 0;
     std::size_t demand_ = 0;   // those who wait to pop, and take one at least
-    std::size_t promised_ = 0; // items that are in the store for granted pops
+    std::size_t promised_ = 0; // items that are in the store for granted pops and for calls
+    std::size_t promised_to_calls_ = 0; // of these, for batches that are being taken now
     std::uint64_t dropped_ = 0;
     overflow on_full_;
     bool closed_ = false;

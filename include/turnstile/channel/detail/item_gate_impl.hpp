@@ -82,15 +82,17 @@ bool item_gate<Threading, Store>::admit_push(item_waiter& w, ready_list& ready) 
 template <class Threading, class Store>
 void item_gate<Threading, Store>::enter_and_drop(item_waiter& w, ready_list& ready) noexcept
 {
-    w.grant();
-    w.where = whereabouts::gone;
     if (drops_newest()) {
+        w.grant();
+        w.where = whereabouts::gone;
         count_drop();
         w.items.push_back(*w.item);
         return;
     }
-    enter(*w.item, ready);
-    w.turn = Store::turn_of(*w.item);
+    let_in(w);
+    w.where = whereabouts::in_store_for_good;
+    if (!this->queue_.empty())
+        serve(ready);
     drop_one(w.items);
 }
 
@@ -213,12 +215,14 @@ void item_gate<Threading, Store>::take_back(waiter& any, ready_list& ready) noex
     auto& w = static_cast<item_waiter&>(any);
     switch (w.what) {
     case role::pop:
+        if (!this->is_alive()) // the destructor has broken the promise
+            return;
         take_back_promise(std::exchange(w.promised, 0), w.items);
         break;
     case role::push:
         if (w.where == whereabouts::destroyed)
             return;
-        if (w.where == whereabouts::gone || size_ == 0) {
+        if (w.where != whereabouts::in_store || size_ == 0) {
             w.grant(); // the item is gone, or all items are promised to pops: too late
             return;
         }
@@ -236,7 +240,7 @@ void item_gate<Threading, Store>::take_back(waiter& any, ready_list& ready) noex
 }
 
 // A push on its way stands though the queue is destroyed, unless its item was destroyed with it: a
-// pop may have it.
+// pop has it.
 template <class Threading, class Store>
 bool item_gate<Threading, Store>::outlives_object(const waiter& any) const noexcept
 {
@@ -384,6 +388,7 @@ void item_gate<Threading, Store>::end(item_list& discarded) noexcept
         closed_ = true;
         discarded_ = true;
         quiet_limit_ = 0;
+        promised_ = promised_to_calls_;
         clear(discarded, whereabouts::destroyed);
     });
 }
@@ -406,21 +411,24 @@ template <class Threading, class Store>
 bool item_gate<Threading, Store>::part_from(item_waiter& w) noexcept
 {
     return this->guarded([&] {
-        if (w.where == whereabouts::in_store)
+        if (w.where == whereabouts::in_store || w.where == whereabouts::in_store_for_good)
             part(*w.item);
         return w.where == whereabouts::here;
     });
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::deliver(item_waiter& w) noexcept
+bool item_gate<Threading, Store>::deliver(item_waiter& w) noexcept
 {
-    this->update([&](ready_list& ready) {
+    return this->update([&](ready_list& ready) {
+        if (!this->is_alive()) [[unlikely]]
+            return false;
         if (w.promised != w.most) // others may have come
             w.promised += promise_at_once(w.most - w.promised, ready);
         take_promised(std::exchange(w.promised, 0), w.items);
         if (closed_)
             finish(ready);
+        return true;
     });
 }
 
@@ -429,6 +437,7 @@ verdict item_gate<Threading, Store>::promise_batch(std::size_t most, std::size_t
 {
     return this->update([&](ready_list& ready) {
         n = promise_at_once(most, ready);
+        promised_to_calls_ += n;
         return n != 0 ? verdict::granted() : explain_empty();
     });
 }
@@ -437,6 +446,7 @@ template <class Threading, class Store>
 void item_gate<Threading, Store>::take_batch(std::size_t n, item_list& out) noexcept
 {
     this->update([&](ready_list& ready) {
+        promised_to_calls_ -= n;
         take_promised(n, out);
         if (closed_)
             finish(ready);
@@ -447,6 +457,7 @@ template <class Threading, class Store>
 void item_gate<Threading, Store>::give_back_batch(std::size_t n, item_list& discarded) noexcept
 {
     this->update([&](ready_list& ready) {
+        promised_to_calls_ -= n;
         take_back_promise(n, discarded);
         serve(ready);
     });

@@ -18,7 +18,7 @@ using item_hook =
 // store, and from the store to the pop. So nothing of the user's is moved on the way.
 struct item_node : item_hook {
     union {
-        item_waiter* pusher = nullptr; // that can still be cancelled, and then withdraws the item
+        item_waiter* pusher = nullptr; // that has not completed, and is told what becomes of it
         item_node* next_spare;         // of one that is not in use
     };
 };
@@ -37,10 +37,11 @@ enum class role : unsigned char { pop, push, reserve, join };
 
 // Where the item of a push is.
 enum class whereabouts : unsigned char {
-    here,      // with the push
-    in_store,  // in the queue, from which a cancelled push withdraws it
-    gone,      // popped, dropped or discarded, or in the queue for good: the push has succeeded
-    destroyed, // the destructor of the queue destroyed it: the push is aborted
+    here,              // with the push
+    in_store,          // in the queue, from which a cancelled push withdraws it
+    in_store_for_good, // the same, but the push has dropped another item and cannot be cancelled
+    gone,              // popped, dropped or discarded: the push has succeeded
+    destroyed,         // the destructor of the queue destroyed it: the push is aborted
 };
 
 struct item_waiter : waiter {
