@@ -161,7 +161,6 @@ BOOST_AUTO_TEST_CASE(a_wake_up_elsewhere_there_is_no_memory_for_passes_its_grant
         turnstile::semaphore s(home, 0);
         completion first;
         completion second;
-        completion third;
         s.async_acquire(asio::bind_executor(large(elsewhere), first.handler(keep)));
         s.async_acquire(second.handler(keep));
         heap::failing failing(k, how);
@@ -170,15 +169,12 @@ BOOST_AUTO_TEST_CASE(a_wake_up_elsewhere_there_is_no_memory_for_passes_its_grant
         kit::poll_leaves_work(home);
         kit::poll_leaves_work(elsewhere);
         const bool passed_on = second.done();
-        BOOST_TEST(first.done() == !passed_on);
-        if (passed_on)
-            s.async_acquire(third.handler(keep));
-        s.release();
+        BOOST_TEST(first.done());
+        if (!passed_on)
+            s.release();
         kit::run(home);
-        kit::run(elsewhere);
         BOOST_TEST(first.aborted() == passed_on);
         BOOST_TEST(second.succeeded());
-        BOOST_TEST(third.succeeded() == passed_on);
         return failing.happened();
     });
 }

@@ -140,13 +140,11 @@ private:
     }
     TURNSTILE_HOT static constexpr bool holds(word_type word, hold h, way how) noexcept
     {
+        // The readers are at the top of both halves, and nobody is a handle's in one of them only.
+        if (h == hold::shared && how == way::as_handle)
+            return word >= part(h, how);
         const word_type handles = word >> handles_place;
         return holds(how == way::as_handle ? handles : (word & all_held) - handles, h);
-    }
-    // A handle has what it gives.
-    TURNSTILE_HOT static constexpr bool may_give(word_type word, hold has, way how) noexcept
-    {
-        return how == way::as_handle || holds(word, has, how);
     }
     TURNSTILE_HOT static constexpr bool is_free_for(word_type held, hold wanted) noexcept
     {
@@ -171,7 +169,7 @@ private:
 
         TURNSTILE_HOT bool operator()(word_type& word) const noexcept
         {
-            if ((low(word) & low(contended | orphaned)) != 0 || !may_give(word, has, how) ||
+            if ((low(word) & low(contended | orphaned)) != 0 || !holds(word, has, how) ||
                 !is_free_for(without(word, has, how), wants))
                 return false;
             word = with(without(word, has, how), wants, how);
