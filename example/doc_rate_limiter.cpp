@@ -71,7 +71,7 @@ int main()
     // [reserve]
     auto place = limiter.reserve(3);
     if (place.delay() > 1min)
-        place.cancel(); // gives its permits back
+        place.cancel(); // as if it had never been asked for
     // [/reserve]
 
     int served = 0;

@@ -100,10 +100,9 @@ asio::awaitable<void> run(tcp::acceptor& acceptor, server& backend)
     // [run]
     const auto ask = [&](const char* when) -> asio::awaitable<void> {
         const int before = backend.requests;
-        const auto request = [&] { return get(endpoint); };
         std::string outcome;
         try {
-            outcome = co_await requests.async_run(request);
+            outcome = co_await requests.async_run([&] { return get(endpoint); });
         } catch (...) {
             outcome = describe(std::current_exception());
         }

@@ -50,7 +50,6 @@ void barrier_state<Threading>::close_round() noexcept
         last_closed_ = static_cast<barrier_waiter&>(leaving_.back()).ticket;
     all_dropped_ = false;
     acting_ = true;
-    round_ = verdict::granted();
 }
 
 // Lets the closed round go; how many there were.
@@ -90,25 +89,26 @@ verdict barrier_state<Threading>::finish_round(std::size_t& index) noexcept
     const auto finish = [&] {
         std::exception_ptr thrown = run_action();
         return this->update([&](ready_list& ready) {
+            const bool passed = !thrown && !spoiled_;
             if (thrown) {
-                std::swap(failure_, thrown);
+                failure_.swap(thrown);
                 broken_.store(true, release);
                 fail_everybody(ready);
             }
-            const verdict round = round_;
+            spoiled_ = false;
             const std::size_t size = release_round(ready);
             acting_ = !broken_.load(relaxed) && is_complete();
             if (acting_)
                 close_round();
-            return std::tuple(round, size, acting_);
+            return std::tuple(passed, size, acting_);
         });
     };
 
-    auto [first, size, again] = finish();
+    auto [passed, size, again] = finish();
     index = size;
     while (again)
         again = std::get<2>(finish());
-    return first;
+    return passed ? verdict::granted() : verdict::refused(errc::broken);
 }
 
 template <class Threading>
@@ -200,18 +200,10 @@ void barrier_state<Threading>::fail(waiter_list& waiters, ready_list& ready) noe
 template <class Threading>
 void barrier_state<Threading>::fail_everybody(ready_list& ready) noexcept
 {
-    spoil_round(verdict::refused(errc::broken));
+    spoiled_ = acting_;
     fail(leaving_, ready);
     fail(this->queue_, ready);
     arrived_.store(0, release);
-}
-
-// The closed round, if there is one, ends so, for the last arrival as for those in leaving_.
-template <class Threading>
-void barrier_state<Threading>::spoil_round(verdict why) noexcept
-{
-    if (acting_ && round_.is_granted())
-        round_ = why;
 }
 
 template <class Threading>
@@ -221,7 +213,7 @@ void barrier_state<Threading>::reset() noexcept
     this->update([&](ready_list& ready) {
         fail_everybody(ready);
         broken_.store(false, release);
-        std::swap(failure_, forgotten);
+        failure_.swap(forgotten);
     });
 }
 
@@ -258,7 +250,6 @@ void barrier_state<Threading>::reconsider(ready_list& ready) noexcept
 template <class Threading>
 void barrier_state<Threading>::take_all(waiter_list& out) noexcept
 {
-    spoil_round(verdict::aborted());
     out.splice(out.end(), leaving_);
     wait_state<Threading>::take_all(out);
     arrived_.store(0, release);

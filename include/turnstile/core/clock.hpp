@@ -2,8 +2,6 @@
 // every policy counts in integer nanoseconds that saturate instead of overflowing.
 #pragma once
 
-#include <turnstile/core/detail/checked_arithmetic.hpp>
-
 #include <chrono>
 #include <concepts>
 #include <cstdint>
@@ -12,19 +10,13 @@
 
 namespace turnstile {
 
-/// A clock Turnstile can be driven by: `std::chrono::steady_clock`, or a test's own. The
-/// requirements are those of the standard's *Clock* (libc++ has no `std::chrono::is_clock`).
+/// A clock Turnstile can be driven by: `std::chrono::steady_clock`, or a test's own.
 template <class T>
-concept clock_policy = requires
+concept clock_policy = std::chrono::is_clock_v<T> && requires
 {
-    typename T::rep;
-    typename T::period;
-    typename T::duration;
-    typename T::time_point;
     {
         T::now()
         } -> std::same_as<typename T::time_point>;
-    T::is_steady;
 };
 
 /// What objects use unless another clock is named.
@@ -37,7 +29,7 @@ using nanoseconds = std::chrono::duration<std::int64_t, std::nano>;
 constexpr nanoseconds saturating_add(nanoseconds a, nanoseconds b) noexcept
 {
     std::int64_t sum = 0;
-    if (!detail::add_overflows(a.count(), b.count(), sum))
+    if (!__builtin_add_overflow(a.count(), b.count(), &sum))
         return nanoseconds(sum);
     return b.count() > 0 ? nanoseconds::max() : nanoseconds::min();
 }
@@ -46,7 +38,7 @@ constexpr nanoseconds saturating_add(nanoseconds a, nanoseconds b) noexcept
 constexpr nanoseconds saturating_sub(nanoseconds a, nanoseconds b) noexcept
 {
     std::int64_t difference = 0;
-    if (!detail::subtract_overflows(a.count(), b.count(), difference))
+    if (!__builtin_sub_overflow(a.count(), b.count(), &difference))
         return nanoseconds(difference);
     return b.count() < 0 ? nanoseconds::max() : nanoseconds::min();
 }
@@ -55,7 +47,7 @@ constexpr nanoseconds saturating_sub(nanoseconds a, nanoseconds b) noexcept
 constexpr nanoseconds saturating_mul(nanoseconds a, std::int64_t factor) noexcept
 {
     std::int64_t product = 0;
-    if (!detail::multiply_overflows(a.count(), factor, product))
+    if (!__builtin_mul_overflow(a.count(), factor, &product))
         return nanoseconds(product);
     return (a.count() < 0) == (factor < 0) ? nanoseconds::max() : nanoseconds::min();
 }

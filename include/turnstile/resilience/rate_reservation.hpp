@@ -1,10 +1,7 @@
-// SPDX-License-Identifier: BSL-1.0
 // Permits of a rate limiter that will be there later.
 #pragma once
 
 #include <turnstile/resilience/detail/rate_gate.hpp>
-
-#include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -14,14 +11,14 @@
 
 namespace turnstile {
 
-/// Permits of a rate limiter that may be used from a certain time on. Movable, not copyable; it
-/// may outlive its limiter. Not itself thread safe.
+/// A place in the queue of a rate limiter. Movable, not copyable; it must not outlive its
+/// limiter. Not itself thread safe.
 ///
-/// The holder waits until `ready_at()`, by whatever means, and uses the permits; or cancels.
-/// Destroying the reservation gives nothing back: the permits count as used.
+/// Whoever has it waits until `ready_at()`, by whatever means, and goes ahead; or cancels.
+/// Dropping it gives nothing back: the permits count as used.
 ///
-/// The permits are charged when the reservation is made. The time is a promise: it does not
-/// become earlier when requests that came before are cancelled.
+/// That time is a promise. It does not become earlier when others leave the queue: then the
+/// permits are kept until it has come, and nobody behind gets ahead.
 template <class Limiter>
 class rate_reservation {
 public:
@@ -30,7 +27,8 @@ public:
     /// Holds nothing.
     rate_reservation() noexcept = default;
     rate_reservation(rate_reservation&& other) noexcept
-        : state_(std::move(other.state_)), claim_(std::move(other.claim_)), when_(other.when_)
+        : limiter_(std::exchange(other.limiter_, nullptr)), claim_(std::move(other.claim_)),
+          when_(other.when_)
     {
     }
     rate_reservation& operator=(rate_reservation&& other) noexcept
@@ -40,13 +38,13 @@ public:
     }
     ~rate_reservation()
     {
-        if (claim_)
-            state_->drop_claim(std::move(claim_));
+        if (claim_ && limiter_)
+            limiter_->state().drop_claim(std::move(claim_));
     }
 
     void swap(rate_reservation& other) noexcept
     {
-        std::swap(state_, other.state_);
+        std::swap(limiter_, other.limiter_);
         std::swap(claim_, other.claim_);
         std::swap(when_, other.when_);
     }
@@ -71,36 +69,30 @@ public:
         return std::max(saturating_sub(when_, now), nanoseconds::zero());
     }
 
-    /// Gives the permits back; then the reservation is empty. Before `ready_at()` that is as if
-    /// they had never been taken, except that later reservations keep their time. After it, they
-    /// are given back as far as rate and burst allow. Waiters move up. Does nothing if the
-    /// reservation is empty.
+    /// Gives the permits back, all of them if they were not yet there; then it is empty. What
+    /// was there already is restored as if it had never been taken, but never beyond what rate
+    /// and burst allow. Those who wait move up. Does nothing if it is empty.
     void cancel() noexcept
     {
         if (!claim_)
             return;
-        state_->cancel_claim(*claim_);
-        claim_.reset();
-        state_.reset();
+        std::exchange(limiter_, nullptr)->state().cancel_claim(std::move(claim_));
     }
 
 private:
     friend Limiter;
-    using state_type = typename Limiter::state_type;
 
-    rate_reservation(state_type& state, std::uint64_t n, nanoseconds within, error_code& ec)
+    rate_reservation(Limiter& limiter, std::uint64_t n, nanoseconds within, error_code& ec)
         : claim_(std::make_unique<detail::rate_claim>())
     {
-        // First the reference: a listener may destroy the limiter.
-        boost::intrusive_ptr<state_type> kept(&state);
-        ec = state.reserve(*claim_, n, within, when_);
+        ec = limiter.state().reserve(*claim_, n, within, when_);
         if (ec)
             claim_.reset();
         else
-            state_ = std::move(kept);
+            limiter_ = &limiter;
     }
 
-    boost::intrusive_ptr<state_type> state_;
+    Limiter* limiter_ = nullptr;
     std::unique_ptr<detail::rate_claim> claim_;
     nanoseconds when_{};
 };

@@ -1,7 +1,6 @@
 // Permits of a semaphore, as a value that gives them back.
 #pragma once
 
-#include <turnstile/core/detail/permit_gate.hpp>
 #include <turnstile/core/error.hpp>
 
 #include <cstdint>
@@ -10,26 +9,18 @@
 namespace turnstile {
 
 /// A number of permits taken from a `Semaphore`, given back when it goes out of scope.
-/// Movable, not copyable. It may outlive its semaphore: then it gives nothing back. Not itself
-/// thread safe.
+/// Movable, not copyable. It must not outlive its semaphore. Not itself thread safe.
 template <class Semaphore>
 class [[nodiscard]] permit {
-    using gate = detail::permit_gate<typename Semaphore::threading_policy>;
-
 public:
     /// Holds nothing.
     permit() noexcept = default;
 
     /// Takes charge of n permits that the caller acquired some other way.
-    permit(Semaphore& semaphore, std::uint64_t n) noexcept
-        : gate_(n != 0 ? &semaphore.state() : nullptr), n_(n)
-    {
-        if (gate_)
-            gate_->add_handle();
-    }
+    permit(Semaphore& semaphore, std::uint64_t n) noexcept : semaphore_(&semaphore), n_(n) {}
 
     permit(permit&& other) noexcept
-        : gate_(std::exchange(other.gate_, nullptr)), n_(std::exchange(other.n_, 0))
+        : semaphore_(std::exchange(other.semaphore_, nullptr)), n_(std::exchange(other.n_, 0))
     {
     }
     /// Gives back what it holds, then takes over what `other` holds.
@@ -42,7 +33,7 @@ public:
 
     void swap(permit& other) noexcept
     {
-        std::swap(gate_, other.gate_);
+        std::swap(semaphore_, other.semaphore_);
         std::swap(n_, other.n_);
     }
 
@@ -54,9 +45,11 @@ public:
     /// Gives all of them back now; does nothing if there are none.
     void release() noexcept
     {
-        // Fails only if a release by hand has returned more than was out: then they are back.
-        if (gate_)
-            std::exchange(gate_, nullptr)->release(std::exchange(n_, 0), gate::as_handle);
+        if (n_ == 0)
+            return;
+        // Only fails if somebody else released what was not theirs: then they are back already.
+        error_code ignored;
+        std::exchange(semaphore_, nullptr)->release(std::exchange(n_, 0), ignored);
     }
 
     /// Splits off n of them. Errors: `errc::too_large` if it does not hold n,
@@ -68,11 +61,9 @@ public:
                       : error_code();
         if (ec)
             return {};
-        if (n == n_)
-            return std::move(*this);
-        gate_->add_handle();
+        permit part(*semaphore_, n);
         n_ -= n;
-        return permit(gate_, n);
+        return part;
     }
 
     /// The same, throwing `system_error`.
@@ -93,11 +84,12 @@ public:
             return;
         if (!*this)
             return swap(other);
-        if (gate_ != other.gate_) {
+        if (semaphore_ != other.semaphore_) {
             ec = errc::invalid_argument;
             return;
         }
-        n_ += other.detach();
+        n_ += std::exchange(other.n_, 0);
+        other.semaphore_ = nullptr;
     }
 
     /// The same, throwing `system_error`.
@@ -111,18 +103,12 @@ public:
     /// Lets go without giving back: the caller is now in charge of that many permits.
     [[nodiscard]] std::uint64_t detach() noexcept
     {
-        if (gate_)
-            std::exchange(gate_, nullptr)->drop_handle();
+        semaphore_ = nullptr;
         return std::exchange(n_, 0);
     }
 
 private:
-    friend Semaphore;
-
-    // Of permits for which the gate has counted a handle.
-    permit(gate* state, std::uint64_t n) noexcept : gate_(state), n_(n) {}
-
-    gate* gate_ = nullptr; // if it holds any
+    Semaphore* semaphore_ = nullptr;
     std::uint64_t n_ = 0;
 };
 

@@ -25,7 +25,7 @@ struct condition_subject
     void consume() {}
 
 protected:
-    typename mutex::lock_type& add()
+    std::unique_lock<mutex>& add()
     {
         parties_.push_back(std::make_unique<party>(this->object->get_executor()));
         return parties_.back()->lock;
@@ -38,7 +38,7 @@ private:
         {
         }
         mutex guard;
-        typename mutex::lock_type lock;
+        std::unique_lock<mutex> lock;
     };
     std::vector<std::unique_ptr<party>> parties_;
 };

@@ -26,7 +26,7 @@ public:
     T fetch_sub(T n, std::memory_order) noexcept { return std::exchange(value_, value_ - n); }
 
     template <class Change>
-    TURNSTILE_HOT bool update(Change change, std::memory_order) noexcept
+    bool update(Change change, std::memory_order) noexcept
     {
         T next = value_;
         if (!change(next))
@@ -79,7 +79,7 @@ public:
             value_type next = now;
             if (!change(next))
                 return false;
-            if (is_lone_thread()) [[likely]] {
+            if (is_lone_thread()) {
                 value_.store(next, std::memory_order_relaxed);
                 return true;
             }

@@ -3,7 +3,6 @@
 #include <turnstile/core/detail/handler_allocator.hpp>
 #include <turnstile/core/detail/handler_executor.hpp>
 #include <turnstile/core/detail/operation_start.hpp>
-#include <turnstile/core/detail/results_box.hpp>
 #include <turnstile/core/detail/supervised_operation.hpp>
 #include <turnstile/core/detail/supervision.hpp>
 
@@ -12,8 +11,7 @@
 #include <boost/asio/dispatch.hpp>
 
 #include <exception>
-#include <tuple>
-#include <type_traits>
+#include <optional>
 #include <utility>
 
 namespace turnstile::detail {
@@ -28,7 +26,6 @@ class supervised_operations : public supervision<Executor, Clock, Allocator> {
 public:
     using operation_type = supervised_operation<Signature>;
     using result_type = typename operation_type::result_type;
-    using box_type = typename operation_type::box_type;
 
 protected:
     using base::base;
@@ -47,7 +44,7 @@ protected:
                 return;
             if constexpr (!result_traits<Signature>::can_make_failure)
                 throw;
-            op.thrown = std::current_exception();
+            op.not_started = std::current_exception();
             this->word_.raise(supervisor_word::completed);
             return;
         }
@@ -56,22 +53,14 @@ protected:
     }
 
     // The result for the handler, which gets it when everybody has left.
-    void finish(box_type&& result) noexcept
+    void finish(result_type&& result)
     {
         this->stop_timer();
-        final_ = take_from(result);
-        finished_ = true;
+        final_.emplace(std::move(result));
     }
-    void finish_with(result_type&& result)
-    {
-        box_type box;
-        box.emplace(std::move(result));
-        finish(std::move(box));
-    }
-    bool is_finished() const noexcept { return finished_; }
+    bool is_finished() const noexcept { return final_.has_value(); }
 
-    box_type final_;
-    bool finished_ = false;
+    std::optional<result_type> final_;
 
 private:
     class operation_handler : public base::party_handler {
@@ -98,40 +87,20 @@ private:
         void operator()(Args&&... args)
         {
             party p(std::move(this->party_));
-            box_type box;
-            std::exception_ptr thrown;
-            try {
-                box.emplace(std::forward<Args>(args)...);
-            } catch (...) {
-                thrown = std::current_exception();
+            if (p->strand().running_in_this_thread()) [[likely]] {
+                operation_->result.emplace(std::forward<Args>(args)...);
+                return p.arrive(supervisor_word::completed);
             }
-            if (p->strand().running_in_this_thread()) [[likely]]
-                return complete(std::move(p), *operation_, std::move(box), std::move(thrown));
             // Not every operation knows that it has to complete on the handler's executor.
             const auto strand = p->strand();
-            asio::dispatch(strand, [p = std::move(p), op = operation_, b = std::move(box),
-                                    e = std::move(thrown)]() mutable {
-                complete(std::move(p), *op, std::move(b), std::move(e));
+            asio::dispatch(strand, [p = std::move(p), op = operation_,
+                                    r = result_type(std::forward<Args>(args)...)]() mutable {
+                op->result.emplace(std::move(r));
+                p.arrive(supervisor_word::completed);
             });
         }
 
     private:
-        // On the strand. If the results could not be moved here, that is the operation's failure;
-        // where the signature has no place for one, the call ends as if it had been dropped.
-        static void complete(party p, operation_type& op, box_type&& box, std::exception_ptr thrown)
-        {
-            if constexpr (!result_traits<Signature>::can_make_failure) {
-                if (thrown) [[unlikely]] {
-                    op.end();
-                    p.drop();
-                    std::rethrow_exception(thrown);
-                }
-            }
-            op.result = take_from(box);
-            op.thrown = std::move(thrown);
-            p.arrive(supervisor_word::completed);
-        }
-
         operation_type* operation_;
     };
 };
@@ -176,28 +145,16 @@ protected:
 private:
     void conclude(bool on_the_strand) final
     {
-        if (!this->is_finished() || this->word_.is_dropped()) {
+        if (!this->final_ || this->word_.is_dropped()) {
             [[maybe_unused]] const Handler dropped = release_handler();
             return;
         }
-        typename base::box_type box = take_from(this->final_);
+        typename base::result_type result(std::move(*this->final_));
         const Executor executor = this->executor();
         Handler handler = release_handler();
-        if constexpr (needs_heap_box<typename base::result_type>)
-            deliver(unboxing_handler<Handler>{std::move(handler)}, executor,
-                    std::tuple(std::move(box)), on_the_strand);
-        else
-            deliver(std::move(handler), executor, std::move(*box), on_the_strand);
-    }
-
-    template <class H, class Arguments>
-    static void deliver(H handler, const Executor& executor, Arguments&& results,
-                        bool on_the_strand)
-    {
         if (on_the_strand)
-            call_from_executor()(std::move(handler), std::move(results));
-        else
-            post_handler(std::move(handler), executor, std::move(results));
+            return call_from_executor()(std::move(handler), std::move(result));
+        post_handler(std::move(handler), executor, std::move(result));
     }
 
     // Ends the supervisor and frees its memory, which the handler may use again.

@@ -13,7 +13,6 @@ struct bulkhead_ask {
     using result_type = Result;
     using waiter_type = bulkhead_waiter;
     static constexpr bool refundable = true;
-    static constexpr const char* stage = "bulkhead";
     static constexpr nanoseconds retry_after = nanoseconds::max(); // nobody can tell
 
     const Executor* home;
@@ -22,7 +21,7 @@ struct bulkhead_ask {
     const executor_type& executor() const noexcept { return *home; }
     State& state() const noexcept { return *gate; }
 
-    verdict try_now() const noexcept { return gate->try_now(1, State::as_handle); }
+    verdict try_now() const noexcept { return gate->try_now(1); }
     void give_back() const noexcept { gate->give_back(); }
     void prepare(bulkhead_waiter& w) const noexcept { w.deadline = gate->deadline(); }
     Result take_now() const noexcept { return Result(gate, gate->ticket()); }

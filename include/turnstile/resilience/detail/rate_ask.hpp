@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 #pragma once
 
 #include <turnstile/core/detail/start_wait.hpp>
@@ -17,58 +16,36 @@ constexpr nanoseconds at_least_zero(std::chrono::duration<Rep, Period> d) noexce
     return std::max(saturating_nanoseconds(d), nanoseconds::zero());
 }
 
-// What the waits of both rate limiters have in common. Permits are not refunded by dropping a
-// result, so the stamp of the first look comes along, for a cancellation on the way.
-struct rate_need {
-    using result_type = void;
-    static constexpr bool refundable = false;
-
-    std::uint64_t n;
-    nanoseconds within;
-    nanoseconds deadline = nanoseconds::max();
-    rate_stamp stamp{};
-    nanoseconds retry_after = nanoseconds::max(); // if the request is refused
-
-    rejection refusal(errc code) const { return rejection(code, retry_after); }
-    void set_deadline(nanoseconds now) noexcept
-    {
-        if (within != nanoseconds::max())
-            deadline = saturating_add(now, within);
-    }
-    void prepare(rate_waiter& w) const noexcept
-    {
-        w.need = n;
-        w.deadline = deadline;
-        w.stamp = stamp;
-        w.retry_after = retry_after;
-    }
-};
-
-// A wait for n permits of a rate limiter.
+// A wait for n permits. They are not refundable by dropping anything, so the stamp of the
+// first look comes along, for a cancellation on the way.
 template <class Owner>
-struct rate_ask : rate_need {
+struct rate_ask {
     using executor_type = typename Owner::executor_type;
     using threading = typename Owner::threading_policy;
     using state_type = rate_gate<threading, typename Owner::clock_type>;
+    using result_type = void;
     using waiter_type = rate_waiter;
+    static constexpr bool refundable = false;
 
-    rate_ask(Owner& o, std::uint64_t permits, nanoseconds longest) noexcept
-        : rate_need{permits, longest}, owner(&o)
-    {
-    }
+    Owner* owner;
+    std::uint64_t n;
+    nanoseconds within;
+    rate_stamp stamp{};
+    nanoseconds retry_after = nanoseconds::max(); // if try_now() refuses
 
     const executor_type& executor() const noexcept { return owner->executor(); }
     state_type& state() const noexcept { return owner->state(); }
 
-    verdict try_now() noexcept
-    {
-        const nanoseconds now = state_type::now();
-        set_deadline(now);
-        return state().try_now(n, now, deadline, stamp, retry_after);
-    }
+    verdict try_now() noexcept { return state().try_now(n, within, stamp, retry_after); }
     void give_back() const noexcept { state().give_back(n, stamp); }
-
-    Owner* owner;
+    rejection refusal(errc code) const { return rejection(code, retry_after); }
+    void prepare(rate_waiter& w) const noexcept
+    {
+        w.need = n;
+        w.stamp = stamp;
+        if (within != nanoseconds::max())
+            w.deadline = saturating_add(state_type::now(), within);
+    }
 };
 
 } // namespace turnstile::detail
