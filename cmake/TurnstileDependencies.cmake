@@ -33,5 +33,11 @@ if(NOT TARGET fmt::fmt)
     endif()
 endif()
 
+# The header-only form is for a standard library other than the one that fmt was compiled with.
+set(turnstile_fmt fmt::fmt)
+if(TURNSTILE_FMT_HEADER_ONLY)
+    set(turnstile_fmt fmt::fmt-header-only)
+endif()
+
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)

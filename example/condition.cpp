@@ -41,9 +41,10 @@ asio::awaitable<void> produce(shared_items& shared, std::vector<std::string> ite
 
 asio::awaitable<void> consume(shared_items& shared, std::size_t n)
 {
+    const auto has_items = [&] { return !shared.items.empty(); };
     for (; n != 0; --n) {
         auto lock = co_await shared.mutex.async_lock();
-        co_await shared.more.async_wait(lock, [&] { return !shared.items.empty(); });
+        co_await shared.more.async_wait(lock, has_items);
         fmt::print("Consumer got: {}\n", shared.items.front()); // the lock is held again
         shared.items.pop_front();
     }
@@ -70,13 +71,13 @@ void giving_up()
     asio::cancellation_signal stop;
 
     // [condition-cancel]
-    std::unique_lock first(mutex, std::try_to_lock);
+    turnstile::unique_lock first(mutex, std::try_to_lock);
     changed.async_wait(first, asio::bind_cancellation_slot(stop.slot(), [&](error_code ec) {
                            fmt::print("first: {}, lock {}\n", ec ? "cancelled" : "notified",
                                       first.owns_lock() ? "held" : "lost");
                            first.unlock();
                        }));
-    std::unique_lock second(mutex, std::try_to_lock);
+    turnstile::unique_lock second(mutex, std::try_to_lock);
     changed.async_wait(second, [&](error_code ec) {
         fmt::print("second: {}, lock {}\n", ec ? "cancelled" : "notified",
                    second.owns_lock() ? "held" : "lost");

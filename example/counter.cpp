@@ -47,7 +47,8 @@ asio::awaitable<void> wait_for_clients(turnstile::counter& clients)
 
 asio::awaitable<void> wait_for_an_even_number(turnstile::counter& clients)
 {
-    co_await clients.async_wait([](std::int64_t n) { return n > 0 && n % 2 == 0; });
+    const auto is_even = [](std::int64_t n) { return n > 0 && n % 2 == 0; };
+    co_await clients.async_wait(is_even);
     fmt::print("there was an even number\n");
 }
 // [/counter-thresholds]

@@ -71,7 +71,7 @@ int main()
     // [reserve]
     auto place = limiter.reserve(3);
     if (place.delay() > 1min)
-        place.cancel(); // as if it had never been asked for
+        place.cancel(); // gives its permits back
     // [/reserve]
 
     int served = 0;

@@ -33,7 +33,8 @@ asio::awaitable<void> run()
     int next = 0;
     turnstile::hedge hedge(co_await asio::this_coro::executor,
                            turnstile::hedge_policy::at_percentile(0.95, 5ms));
-    const std::string answer = co_await hedge.async_call([&] { return ask(++next); });
+    const auto ask_next = [&] { return ask(++next); };
+    const std::string answer = co_await hedge.async_call(ask_next);
     // [/hedge]
     fmt::print("Got {}.\n", answer);
     fmt::print("Attempts: {}, won by the second: {}\n", hedge.stats().attempts,

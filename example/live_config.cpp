@@ -38,8 +38,8 @@ asio::awaitable<void> follow(turnstile::watch<config>& settings)
 // [config-wait]
 asio::awaitable<void> wait_for_workers(turnstile::watch<config>& settings)
 {
-    const auto found =
-        co_await settings.async_wait_for([](const config& c) { return c.workers >= 4; });
+    const auto is_enough = [](const config& c) { return c.workers >= 4; };
+    const auto found = co_await settings.async_wait_for(is_enough);
     fmt::print("enough workers: {}\n", found->workers);
 }
 // [/config-wait]

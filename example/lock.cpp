@@ -85,10 +85,10 @@ void with_futures()
             ++counter;
         }
     };
-    {
-        const std::jthread first(increment_500_times);
-        const std::jthread second(increment_500_times);
-    }
+    std::thread first(increment_500_times);
+    std::thread second(increment_500_times);
+    first.join();
+    second.join();
 
     fmt::print("Final counter with futures: {}\n", counter);
 }

@@ -100,9 +100,10 @@ asio::awaitable<void> run(tcp::acceptor& acceptor, server& backend)
     // [run]
     const auto ask = [&](const char* when) -> asio::awaitable<void> {
         const int before = backend.requests;
+        const auto request = [&] { return get(endpoint); };
         std::string outcome;
         try {
-            outcome = co_await requests.async_run([&] { return get(endpoint); });
+            outcome = co_await requests.async_run(request);
         } catch (...) {
             outcome = describe(std::current_exception());
         }

@@ -16,7 +16,7 @@ namespace {
 // [priority-queue]
 asio::awaitable<void> by_priority()
 {
-    turnstile::priority_queue<std::string> queue(co_await asio::this_coro::executor);
+    turnstile::priority_queue<std::string> queue(co_await asio::this_coro::executor, 10);
     co_await queue.async_push("LOW", 3);
     co_await queue.async_push("CRITICAL", 1);
     co_await queue.async_push("HIGH", 2);
@@ -30,7 +30,8 @@ asio::awaitable<void> by_priority()
 
 asio::awaitable<void> that_change()
 {
-    turnstile::priority_queue<std::string> queue(co_await asio::this_coro::executor);
+    turnstile::priority_queue<std::string> queue(co_await asio::this_coro::executor,
+                                                 turnstile::unbounded);
     auto report = co_await queue.async_push("report", 5);
     auto backup = co_await queue.async_push("backup", 4);
 

@@ -8,6 +8,9 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
 
 namespace asio = boost::asio;
 using namespace asio::experimental::awaitable_operators;
@@ -110,12 +113,24 @@ asio::awaitable<void> latest()
     fmt::print("{} and {}, dropped {}\n", kept.at(0), kept.at(1), readings.dropped());
 }
 
+asio::awaitable<void> functions()
+{
+    turnstile::queue<std::function<void()>> jobs(co_await asio::this_coro::executor, 2);
+    // g++ 12 destroys the captures of a lambda that is made inside the co_await twice.
+    std::string text = "work";
+    std::function<void()> job = [text] { fmt::print("Doing {}\n", text); };
+    co_await jobs.async_push(std::move(job));
+    const auto next = co_await jobs.async_pop();
+    next();
+}
+
 asio::awaitable<void> everything()
 {
     co_await one_to_one();
     co_await workers();
     co_await batches_and_deadlines();
     co_await latest();
+    co_await functions();
 }
 
 // [/queue]

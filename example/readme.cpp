@@ -10,7 +10,7 @@ namespace asio = boost::asio;
 
 asio::awaitable<void> deposit(turnstile::mutex& mutex, int& balance)
 {
-    auto lock = co_await mutex.async_lock(); // a std::unique_lock; does not suspend if free
+    auto lock = co_await mutex.async_lock(); // a unique_lock; does not suspend if free
     const int before = balance;
     co_await asio::post(asio::use_awaitable); // others run here, and queue for the lock
     balance = before + 1;

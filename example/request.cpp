@@ -28,7 +28,7 @@ asio::awaitable<void> answer(request r)
         r.answer.send(42);
     else if (r.question == "one by zero?")
         r.answer.send_error(asio::error::invalid_argument);
-    // else the sender goes without a word, and the asker is told so
+    // else the sender is destroyed without sending: the receive reports errc::sender_gone
 }
 // [/request-answer]
 

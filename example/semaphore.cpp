@@ -107,17 +107,17 @@ void with_futures()
     turnstile::semaphore semaphore(pool, limit);
     headcount running;
 
-    {
-        std::vector<std::jthread> threads;
-        for (int i = 0; i != tasks; ++i) {
-            threads.emplace_back([&] {
-                const auto permit = semaphore.async_acquire(asio::use_future).get();
-                running.enter();
-                std::this_thread::yield();
-                running.leave();
-            });
-        }
+    std::vector<std::thread> threads;
+    for (int i = 0; i != tasks; ++i) {
+        threads.emplace_back([&] {
+            const auto permit = semaphore.async_acquire(asio::use_future).get();
+            running.enter();
+            std::this_thread::yield();
+            running.leave();
+        });
     }
+    for (std::thread& thread : threads)
+        thread.join();
 
     running.report(", with futures");
 }

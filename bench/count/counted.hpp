@@ -3,6 +3,7 @@
 
 #include "../support/barriers.hpp"
 #include "../support/breakers.hpp"
+#include "../support/cancelled_waits.hpp"
 #include "../support/counters.hpp"
 #include "../support/fanout_workloads.hpp"
 #include "../support/meter.hpp"
@@ -51,6 +52,12 @@ bool cancel_some(std::int64_t n)
 {
     return cancel<Event>(unmeasured,
                          {.waiters = Waiters, .batch = 50, .rounds = static_cast<int>(n / 50) - 1});
+}
+
+template <class Condition, class Mutex, std::size_t Others>
+bool cancel_notified(std::int64_t n)
+{
+    return cancel_waits<Condition, Mutex>(Others, n);
 }
 
 template <class Lock>

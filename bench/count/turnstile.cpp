@@ -24,6 +24,8 @@ constexpr workload workloads[] = {
     {"cancel_permit", &cancel_some<turnstile_event<turnstile::auto_reset_event>>},
     {"cancel_permit_of_1000", &cancel_some<turnstile_event<turnstile::auto_reset_event>, 1000>},
     {"cancel_of_1000", &cancel_some<turnstile_event<turnstile::event>, 1000>},
+    {"cancel_condition", &cancel_notified<turnstile::condition, turnstile::mutex, 100>},
+    {"cancel_condition_of_1000", &cancel_notified<turnstile::condition, turnstile::mutex, 1000>},
     {"read", &lock<turnstile_reader<turnstile::shared_mutex>>},
     {"read_among_threads", &among_threads<&lock<turnstile_reader<turnstile::shared_mutex>>>},
     {"read_local", &lock<turnstile_reader<turnstile::local::shared_mutex>>},

@@ -16,6 +16,7 @@ declare -A why=(
     [python3]="checks the code in the documentation, and makes the table of the benchmarks"
     [valgrind]="counts instructions in the tests"
     [clang]="the second compiler"
+    [clang-19]="the compiler for libc++"
     [libclang-rt-dev]="the sanitizers of clang"
     [clang-format]="checks the formatting"
     [clang-tidy]="checks the code"
@@ -27,6 +28,7 @@ declare -A why=(
 # Packages that are there for their program: it may as well come from somewhere else.
 declare -A program=(
     [cmake]=cmake [ninja-build]=ninja [python3]=python3 [valgrind]=valgrind [clang]=clang++
+    [clang-19]=clang++-19
     [clang-format]=clang-format [clang-tidy]=clang-tidy [shellcheck]=shellcheck
     [pkg-config]=pkg-config [ccache]=ccache
 )
@@ -134,6 +136,33 @@ unpack_boost() {
         touch "$root/complete"
     fi
     export BOOST_ROOT="$root/usr"
+}
+
+# libc++ 19 in the build tree, because its packages replace those of other versions. Where it is
+# installed, or this is not Debian 12, that of the compiler is used. Sets ${libcxx_flags}, which
+# are for cmake.
+libcxx_flags=()
+use_libcxx() {
+    local root="$PWD/build/deps/libcxx-19"
+    if is_installed libc++-19-dev || ! is_debian_12; then
+        return 0
+    fi
+    if [[ ! -e $root/complete ]]; then
+        rm -rf "$root"
+        mkdir -p "$root"
+        apt-cache show libc++-19-dev >/dev/null 2>&1 || ! can_be_root ||
+            step "Update the package lists" as_root apt-get update
+        step "Download libc++ 19" in_folder "$root" apt-get -o APT::Sandbox::User=root download \
+            libc++-19-dev libc++1-19 libc++abi-19-dev libc++abi1-19 libunwind-19 libunwind-19-dev
+        step "Unpack libc++ 19" unpack "$root"
+        touch "$root/complete"
+    fi
+    local llvm="$root/usr/lib/llvm-19"
+    # shellcheck disable=SC2034 # used by ./dev
+    libcxx_flags=(
+        "-DCMAKE_CXX_FLAGS=-stdlib++-isystem $llvm/include/c++/v1"
+        "-DCMAKE_EXE_LINKER_FLAGS=-stdlib=libc++ -L$llvm/lib -Wl,-rpath,$llvm/lib"
+    )
 }
 
 in_folder() { (cd "$1" && "${@:2}"); }

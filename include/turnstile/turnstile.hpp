@@ -11,6 +11,7 @@
 #include <turnstile/channel/watch.hpp>
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
+#include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/format.hpp>
 #include <turnstile/core/operation.hpp>
@@ -43,6 +44,8 @@
 #include <turnstile/sync/latch.hpp>
 #include <turnstile/sync/mutex.hpp>
 #include <turnstile/sync/semaphore.hpp>
+#include <turnstile/sync/shared_lock.hpp>
 #include <turnstile/sync/shared_mutex.hpp>
+#include <turnstile/sync/unique_lock.hpp>
 #include <turnstile/sync/upgrade_lock.hpp>
 #include <turnstile/version.hpp>

@@ -7,7 +7,8 @@ namespace turnstile::detail {
 template <class Threading>
 std::size_t broadcast_state<Threading>::checked(std::size_t capacity)
 {
-    throw_if(capacity == 0 ? make_error_code(errc::invalid_argument) : error_code(), "broadcast");
+    throw_if(capacity == 0 ? make_error_code(errc::invalid_argument) : error_code(),
+             "broadcast: capacity must not be 0");
     return capacity;
 }
 

@@ -117,16 +117,36 @@ void track(const asio::strand<Inner>& strand, work_guard& work)
     completion_target(strand.get_inner_executor()).track_in(work);
 }
 
+bool has_stopped_at(const io_executor& executor) noexcept
+{
+    return asio::query(executor, execution::context).stopped();
+}
+
 template <class Executor>
-bool outside_running(const Executor&) noexcept
+bool has_stopped_at(const Executor&) noexcept
 {
     return false;
 }
 
-bool outside_running(const asio::strand<io_executor>& strand) noexcept
+bool has_stopped_at(const asio::strand<io_executor>& strand) noexcept
 {
-    return !strand.running_in_this_thread() &&
-           !asio::query(strand.get_inner_executor(), execution::context).stopped();
+    return has_stopped_at(strand.get_inner_executor());
+}
+
+template <class Executor>
+bool is_left(const Executor&) noexcept
+{
+    return false;
+}
+
+bool is_left(const io_executor& executor) noexcept
+{
+    return !executor.running_in_this_thread() && !has_stopped_at(executor);
+}
+
+bool is_left(const asio::strand<io_executor>& strand) noexcept
+{
+    return !strand.running_in_this_thread() && !has_stopped_at(strand);
 }
 
 } // namespace
@@ -170,9 +190,16 @@ void completion_target::track_in(work_guard& work) const
     std::visit([&](const auto& executor) { detail::track(executor, work); }, executor_);
 }
 
-bool completion_target::outside_running_strand() const noexcept
+bool completion_target::is_left_while_running() const noexcept
 {
-    return std::visit([](const auto& executor) { return outside_running(executor); }, executor_);
+    return std::visit([](const auto& executor) { return is_left(executor); }, executor_);
+}
+
+bool completion_target::has_stopped() const noexcept
+{
+    if (const auto* io = std::get_if<io_executor>(&executor_)) [[likely]]
+        return has_stopped_at(*io);
+    return std::visit([](const auto& executor) { return has_stopped_at(executor); }, executor_);
 }
 
 } // namespace turnstile::detail

@@ -2,14 +2,29 @@
 
 #include <boost/intrusive/list.hpp>
 
+#include <algorithm>
+#include <condition_variable>
 #include <mutex>
+#include <thread>
 
 namespace turnstile::detail {
 
 // Outlives the context for as long as there are members.
 struct context_member::registry {
+    struct leaver : boost::intrusive::list_base_hook<> {
+        std::thread::id thread = std::this_thread::get_id();
+    };
+
+    bool somebody_else_leaves() const noexcept
+    {
+        return std::any_of(leavers.begin(), leavers.end(),
+                           [](const leaver& l) { return l.thread != std::this_thread::get_id(); });
+    }
+
     std::mutex mutex;
     boost::intrusive::list<context_member> members;
+    boost::intrusive::list<leaver> leavers;
+    std::condition_variable one_has_left;
 };
 
 class wait_service final : public boost::asio::execution_context::service {
@@ -29,6 +44,8 @@ private:
             member->shut_down();
             member->drop_last_reference();
         }
+        std::unique_lock lock(registry_->mutex);
+        registry_->one_has_left.wait(lock, [&] { return !registry_->somebody_else_leaves(); });
     }
 
     context_member* take_one() noexcept
@@ -61,26 +78,36 @@ context_member::~context_member()
 {
     if (is_registered_) {
         std::scoped_lock lock(registry_->mutex);
-        leave();
+        erase();
     }
 }
 
-void context_member::leave() noexcept
+void context_member::erase() noexcept
 {
     registry_->members.erase(registry_->members.iterator_to(*this));
     is_registered_ = false;
 }
 
+void context_member::leave(std::unique_lock<std::mutex>& lock) noexcept
+{
+    erase();
+    registry::leaver self;
+    registry_->leavers.push_back(self);
+    lock.unlock();
+    forget_context();
+    lock.lock();
+    registry_->leavers.erase(registry_->leavers.iterator_to(self));
+    registry_->one_has_left.notify_all();
+}
+
 void context_member::drop_last_reference() noexcept
 {
     {
-        std::scoped_lock lock(registry_->mutex);
+        std::unique_lock lock(registry_->mutex);
         if (!drop_reference())
             return;
-        if (is_registered_) {
-            leave();
-            forget_context(); // which waits for the lock, so it is still there
-        }
+        if (is_registered_)
+            leave(lock);
     }
     delete this;
 }

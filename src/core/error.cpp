@@ -1,6 +1,7 @@
 #include <turnstile/core/error.hpp>
 
 #include <string>
+#include <string_view>
 
 namespace turnstile {
 namespace {
@@ -13,43 +14,9 @@ public:
 
     std::string message(int value) const override
     {
-        switch (static_cast<errc>(value)) {
-        case errc::closed:
-            return "the object is closed";
-        case errc::timed_out:
-            return "the operation timed out";
-        case errc::broken:
-            return "the barrier is broken";
-        case errc::over_release:
-            return "release exceeds the maximum";
-        case errc::not_locked:
-            return "the mutex is not locked";
-        case errc::negative_count:
-            return "the count would fall below its lower bound";
-        case errc::too_large:
-            return "more was requested than can ever be available";
-        case errc::invalid_argument:
-            return "an argument is out of range";
-        case errc::rejected:
-            return "rejected: no room, and the policy is not to wait";
-        case errc::rate_limited:
-            return "the rate limit is exceeded";
-        case errc::circuit_open:
-            return "the circuit breaker is open";
-        case errc::retries_exhausted:
-            return "every attempt failed";
-        case errc::over_count:
-            return "the count would rise above its upper bound";
-        case errc::predicate_failed:
-            return "the predicate threw an exception";
-        case errc::sender_gone:
-            return "the sender is gone, and has sent nothing";
-        case errc::upgrade_conflict:
-            return "another upgrade of the lock is waiting already";
-        case errc::operation_failed:
-            return "the operation threw an exception";
-        }
-        return "unknown turnstile error " + std::to_string(value);
+        const std::string_view text = to_string(static_cast<errc>(value));
+        const bool is_known = text != to_string(errc{});
+        return is_known ? std::string(text) : std::string(text) + " " + std::to_string(value);
     }
 
     boost::system::error_condition default_error_condition(int value) const noexcept override
@@ -70,6 +37,7 @@ public:
         case errc::too_large:
         case errc::invalid_argument:
         case errc::predicate_failed:
+        case errc::context_mismatch:
             return conditions::make_error_condition(conditions::invalid_argument);
         case errc::rejected:
         case errc::rate_limited:
@@ -89,6 +57,49 @@ public:
 };
 
 } // namespace
+
+std::string_view to_string(errc code) noexcept
+{
+    switch (code) {
+    case errc::closed:
+        return "the object is closed";
+    case errc::timed_out:
+        return "the operation timed out";
+    case errc::broken:
+        return "the barrier is broken";
+    case errc::over_release:
+        return "release exceeds the maximum";
+    case errc::not_locked:
+        return "the mutex is not locked";
+    case errc::negative_count:
+        return "the count would fall below its lower bound";
+    case errc::too_large:
+        return "more was requested than can ever be available";
+    case errc::invalid_argument:
+        return "an argument is out of range";
+    case errc::rejected:
+        return "rejected: no room, and the policy is not to wait";
+    case errc::rate_limited:
+        return "the rate limit is exceeded";
+    case errc::circuit_open:
+        return "the circuit breaker is open";
+    case errc::retries_exhausted:
+        return "every attempt failed";
+    case errc::over_count:
+        return "the count would rise above its upper bound";
+    case errc::predicate_failed:
+        return "the predicate threw an exception";
+    case errc::sender_gone:
+        return "the sender is gone, and has sent nothing";
+    case errc::upgrade_conflict:
+        return "another upgrade of the lock is waiting already";
+    case errc::operation_failed:
+        return "the operation threw an exception";
+    case errc::context_mismatch:
+        return "the mutex and the condition belong to different execution contexts";
+    }
+    return "unknown turnstile error";
+}
 
 const boost::system::error_category& error_category() noexcept
 {

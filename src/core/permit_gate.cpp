@@ -8,24 +8,22 @@ namespace turnstile::detail {
 // without it the fast paths do, so the first step is always to set it.
 
 template <class Threading>
-std::uint64_t permit_gate<Threading>::set_flags(std::uint64_t flags) noexcept
+std::uint64_t permit_gate<Threading>::set_flags(std::uint64_t which) noexcept
 {
-    return set_bits(word_, flags) | flags;
+    return set_bits(word_, which) | which;
 }
 
 template <class Threading>
 template <class Grant>
 void permit_gate<Threading>::serve_with(Grant grant) noexcept
 {
-    const std::uint64_t word = set_flags(contended);
-    std::uint64_t permits = word / one;
-    while (!this->queue_.empty() && head().need <= permits) {
-        permits -= head().need;
+    std::uint64_t word = set_flags(contended);
+    while (!this->queue_.empty() && head().need <= word / one) {
+        word = with_handles(word - head().need * one, granted_as_);
         grant(take_front(this->queue_));
     }
     const bool busy = !this->queue_.empty() || withheld_ != 0;
-    word_.store(permits * one | (word & (closed | resized)) | (busy ? contended : 0),
-                std::memory_order_release);
+    word_.store(busy ? word : word - contended, std::memory_order_release);
 }
 
 template <class Threading>
@@ -60,58 +58,138 @@ TURNSTILE_NOINLINE void permit_gate<Threading>::serve_newcomer() noexcept
     serve_with([](waiter& only) { only.grant(); });
 }
 
-// Who is to get n permits that come back, in the usual case: nothing is there, and they are
-// just what the first in line waits for.
+// The waiter that is to get n permits that come back, in the usual case: none are available, and
+// they are just what the first in line waits for. It takes over the handle, too.
 template <class Threading>
-inline waiter* permit_gate<Threading>::hand_over(std::uint64_t n) noexcept
+inline waiter* permit_gate<Threading>::hand_over(std::uint64_t n, std::uint64_t how) noexcept
 {
+    const std::uint64_t word = word_.load(std::memory_order_relaxed);
     // Nothing is withheld where nothing was resized.
-    if (word_.load(std::memory_order_relaxed) != contended || this->queue_.empty() ||
-        head().need != n)
+    if ((word & ~(all_handles - many_handles)) != contended || how != granted_as_ ||
+        this->queue_.empty() || head().need != n)
         return nullptr;
     waiter& w = take_front(this->queue_);
     w.grant();
     if (this->queue_.empty())
-        word_.store(0, std::memory_order_release);
+        word_.store(word - contended, std::memory_order_release);
     return &w;
 }
 
 template <class Threading>
-bool permit_gate<Threading>::put(std::uint64_t n, ready_list& ready) noexcept
+bool permit_gate<Threading>::put(std::uint64_t n, std::uint64_t how, ready_list& ready) noexcept
 {
-    const std::uint64_t word = set_flags(contended);
-    const std::uint64_t permits = word / one;
+    std::uint64_t word = with_handles(set_flags(contended), std::uint64_t(0) - how);
     const std::uint64_t kept = std::min(n, withheld_);
-    const bool fits = n - kept <= maximum_.load(std::memory_order_relaxed) - permits;
+    const bool fits = n - kept <= maximum_.load(std::memory_order_relaxed) - word / one;
     if (fits) {
         withheld_ -= kept;
-        word_.store(word + (n - kept) * one, std::memory_order_relaxed);
+        word += (n - kept) * one;
     }
+    word_.store(word, std::memory_order_relaxed);
     serve(ready);
+    if ((word & (orphaned | all_handles)) == orphaned && how == as_handle)
+        ready.drop_handles_reference();
     return fits;
 }
 
 template <class Threading>
-bool permit_gate<Threading>::release_contended(std::uint64_t n) noexcept
+bool permit_gate<Threading>::release_contended(std::uint64_t n, std::uint64_t how) noexcept
 {
     this->lock();
-    if (waiter* next = hand_over(n)) [[likely]] {
+    if (waiter* next = hand_over(n, how)) [[likely]] {
         this->send(*next);
         return true;
     }
-    return release_crowded(n);
+    return release_crowded(n, how);
 }
 
 template <class Threading>
-bool permit_gate<Threading>::release_crowded(std::uint64_t n) noexcept
+bool permit_gate<Threading>::release_crowded(std::uint64_t n, std::uint64_t how) noexcept
 {
-    return this->update_locked([&](ready_list& ready) { return put(n, ready); });
+    return this->update_locked([&](ready_list& ready) { return put(n, how, ready); });
+}
+
+template <class Threading>
+bool permit_gate<Threading>::unlock_by_hand() noexcept
+{
+    bool locked = false;
+    const auto put_quickly = [&](std::uint64_t& word) noexcept {
+        if (word & flags)
+            return false;
+        locked = is_locked_by_hand(word);
+        word += locked ? one : 0;
+        return true;
+    };
+    if (word_.update(put_quickly, std::memory_order_acq_rel))
+        return locked;
+    return this->update([&](ready_list& ready) {
+        if (is_locked_by_hand(set_flags(contended)))
+            return put(1, by_hand, ready);
+        serve(ready);
+        return false;
+    });
+}
+
+template <class Threading>
+bool permit_gate<Threading>::adopt_lock() noexcept
+{
+    return this->update([&](ready_list& ready) {
+        const std::uint64_t word = set_flags(contended);
+        const bool locked = is_locked_by_hand(word);
+        word_.store(locked ? word + as_handle : word, std::memory_order_relaxed);
+        serve(ready);
+        return locked;
+    });
+}
+
+template <class Threading>
+bool permit_gate<Threading>::try_acquire_among_many(std::uint64_t n, std::uint64_t how) noexcept
+{
+    const auto take = [n, how](std::uint64_t& word) noexcept {
+        if ((word & (contended | closed | orphaned)) != 0 || word / one < n)
+            return false;
+        word = with_handles(word - n * one, how);
+        return true;
+    };
+    return word_.update(take, std::memory_order_acquire);
+}
+
+template <class Threading>
+void permit_gate<Threading>::change_handles(std::uint64_t change) noexcept
+{
+    const auto quickly = [change](std::uint64_t& word) noexcept {
+        if (word & (contended | orphaned | many_handles))
+            return false;
+        word += change;
+        return true;
+    };
+    if (word_.update(quickly, std::memory_order_acq_rel))
+        return;
+    this->update([&](ready_list& ready) {
+        const std::uint64_t word = with_handles(set_flags(contended), change);
+        word_.store(word, std::memory_order_relaxed);
+        serve(ready);
+        if ((word & (orphaned | all_handles)) == orphaned)
+            ready.drop_handles_reference();
+    });
 }
 
 template <class Threading>
 void permit_gate<Threading>::take_back(waiter& w, ready_list& ready) noexcept
 {
-    put(static_cast<permit_waiter&>(w).need, ready);
+    put(static_cast<permit_waiter&>(w).need, granted_as_, ready);
+}
+
+template <class Threading>
+void permit_gate<Threading>::forfeit(waiter& w, ready_list& ready) noexcept
+{
+    put(static_cast<permit_waiter&>(w).need, granted_as_, ready);
+}
+
+template <class Threading>
+bool permit_gate<Threading>::keep_for_handles() noexcept
+{
+    return (set_flags(orphaned) & all_handles) != 0;
 }
 
 template <class Threading>

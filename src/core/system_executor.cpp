@@ -22,9 +22,8 @@ bool is_the_one_for(Blocking blocking, const std::type_info& type) noexcept
 
 } // namespace
 
-bool is_system_executor(const asio::any_io_executor& executor) noexcept
+bool is_system_executor_type(const std::type_info& type) noexcept
 {
-    const std::type_info& type = executor.target_type();
     return is_the_one_for(execution::blocking.possibly, type) ||
            is_the_one_for(execution::blocking.never, type) ||
            is_the_one_for(execution::blocking.always, type);

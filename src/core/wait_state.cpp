@@ -72,19 +72,19 @@ void wait_state<Threading>::send_last() noexcept
 template <class Threading>
 void wait_state<Threading>::send_elsewhere(waiter& w) noexcept
 {
-    --waiting_;
-    send_home();
-    if (w.elsewhere->post()) [[likely]]
-        return;
-    update([&](ready_list& ready) { pass_on(w, verdict::aborted(), ready); });
-    w.destroy();
+    ready_list ready = this->ready();
+    ready.push_back(w);
+    send_elsewhere(ready);
 }
 
-// One post for each. Where an executor has no memory for it, the handler is destroyed, and
-// what it was granted goes to the next.
+// One post for each. Where an executor has no memory for it, what the waiter was granted goes to
+// the next, and the waiter is postponed: to destroy a coroutine takes memory, too.
 template <class Threading>
 void wait_state<Threading>::send_elsewhere(ready_list& ready) noexcept
 {
+    if (delivery_.has_postponed())
+        delivery_.post_postponed();
+    send_home();
     while (!ready.elsewhere().empty()) {
         waiter& w = ready.elsewhere().take_front();
         if (w.elsewhere->post()) [[likely]]
@@ -92,8 +92,23 @@ void wait_state<Threading>::send_elsewhere(ready_list& ready) noexcept
         mutex_.lock();
         pass_on(w, verdict::aborted(), ready);
         send_home();
-        w.destroy();
+        postpone(w);
     }
+    drop_reference_of(ready);
+}
+
+template <class Threading>
+void wait_state<Threading>::postpone(waiter& w) noexcept
+{
+    if (w.stands_for_another)
+        return w.invoke();
+    const wait_state_ptr<Threading> keep_alive(this); // w may go as soon as it is there
+    {
+        std::scoped_lock lock(mutex_);
+        if (!shut_down_ && alive_.load(std::memory_order_relaxed))
+            return delivery_.postpone(w);
+    }
+    w.destroy(); // there may be no other wake-up
 }
 
 template <class Threading>
@@ -124,8 +139,10 @@ void wait_state<Threading>::cancel(cancel_link& link) noexcept
             ready.push_back(*w);
             reconsider(ready);
         } else {
-            pass_on(*w, verdict::aborted(),
-                    ready); // it is on its way, and will be told so when it arrives
+            // It is on its way, and will be told so when it arrives.
+            pass_on(*w, verdict::aborted(), ready);
+            if (delivery_.has_postponed()) [[unlikely]]
+                delivery_.post_postponed();
         }
     });
 }
@@ -147,35 +164,45 @@ void wait_state<Threading>::unlink_locked(waiter& w) noexcept
 }
 
 template <class Threading>
-bool wait_state<Threading>::withdraw(waiter& w) noexcept
-{
-    return update([&](ready_list& ready) {
-        if (!w.undecided())
-            return false;
-        remove(w);
-        w.abort();
-        --waiting_;
-        reconsider(ready);
-        return true;
-    });
-}
-
-template <class Threading>
 void wait_state<Threading>::abandon(waiter& w) noexcept
 {
     update([&](ready_list& ready) {
         unlink_locked(w);
-        if (w.granted() && alive_.load(std::memory_order_relaxed))
+        if (!w.granted())
+            return;
+        if (alive_.load(std::memory_order_relaxed))
             take_back(w, ready);
+        else
+            forfeit(w, ready);
     });
 }
 
 template <class Threading>
-void wait_state<Threading>::retire() noexcept
+bool wait_state<Threading>::retire() noexcept
+{
+    return update([&](ready_list& ready) {
+        retire_locked(ready);
+        return keep_for_handles();
+    });
+}
+
+template <class Threading>
+void wait_state<Threading>::retire_locked(ready_list& ready) noexcept
+{
+    alive_.store(false, std::memory_order_release);
+    decide_all(ready, [](waiter& w) { w.abort(); });
+    if (delivery_.has_postponed()) [[unlikely]]
+        delivery_.post_postponed();
+}
+
+template <class Threading>
+void wait_state<Threading>::abort_with_object(waiter& w) noexcept
 {
     update([&](ready_list& ready) {
-        alive_.store(false, std::memory_order_release);
-        decide_all(ready, [](waiter& w) { w.abort(); });
+        if (outlives_object(w))
+            return;
+        w.abort();
+        forfeit(w, ready);
     });
 }
 
@@ -193,6 +220,15 @@ void wait_state<Threading>::shut_down() noexcept
         waiting_ = 0;
         while (!delivery_.ready().empty())
             doomed.push_back(delivery_.ready().take_front());
+        ready_queue postponed = delivery_.take_postponed();
+        while (!postponed.empty())
+            doomed.push_back(postponed.take_front());
+        // What owns one of them may cancel another, which is in no queue any more.
+        for (waiter& w : doomed) {
+            unlink_locked(w);
+            if (w.undecided())
+                w.abort();
+        }
         done = home_work_.take();
         gone = std::exchange(home_, completion_target());
     }
@@ -200,16 +236,39 @@ void wait_state<Threading>::shut_down() noexcept
         take_front(doomed).destroy();
 }
 
+namespace {
+
+// How many threads have ended that were inside a context: what they did there is over.
+std::atomic<std::size_t> ended_threads{0};
+
+void count_when_thread_ends() noexcept
+{
+    struct counter {
+        ~counter() { ended_threads.fetch_add(1, std::memory_order_relaxed); }
+    };
+    thread_local const counter at_end;
+    static_cast<void>(&at_end);
+}
+
+} // namespace
+
 template <class Threading>
 bool wait_state<Threading>::called_from_wrong_strand() noexcept
 {
     const auto self = std::this_thread::get_id();
-    if (!home_.outside_running_strand()) {
+    const auto inside = drained_by_.load(std::memory_order_relaxed);
+    if (inside != std::thread::id() && inside != self)
+        return true;
+    const std::size_t ended = ended_threads.load(std::memory_order_relaxed);
+    if (!home_.is_left_while_running()) {
+        count_when_thread_ends();
         last_inside_.store(self, std::memory_order_relaxed);
+        ended_by_then_.store(ended, std::memory_order_relaxed);
         return false;
     }
     const auto last = last_inside_.load(std::memory_order_relaxed);
-    return last != std::thread::id() && last != self;
+    return last != std::thread::id() && last != self &&
+           ended_by_then_.load(std::memory_order_relaxed) == ended;
 }
 
 template class wait_state<thread_safe>;

@@ -6,18 +6,44 @@
 namespace turnstile {
 namespace {
 
-template <class Limit, class Options>
-const Options& checked(const Options& options)
+// The rule that the options break, or null.
+const char* broken_rule(const aimd_options& o) noexcept
 {
-    if (!Limit::valid(options))
-        detail::throw_error(errc::invalid_argument, "adaptive limit");
-    return options;
+    if (o.minimum == 0 || o.minimum > o.maximum)
+        return "aimd_options: minimum must be in [1, maximum]";
+    if (o.maximum >= limit_bound)
+        return "aimd_options: maximum must be less than limit_bound";
+    if (!(o.increase > 0)) // or not a number
+        return "aimd_options: increase must be positive";
+    if (!(o.backoff > 0 && o.backoff < 1))
+        return "aimd_options: backoff must be in (0, 1)";
+    if (o.timeout <= nanoseconds::zero())
+        return "aimd_options: timeout must be positive";
+    return nullptr;
+}
+
+const char* broken_rule(const gradient_options& o) noexcept
+{
+    if (o.minimum == 0 || o.minimum > o.maximum)
+        return "gradient_options: minimum must be in [1, maximum]";
+    if (o.maximum >= limit_bound)
+        return "gradient_options: maximum must be less than limit_bound";
+    if (!(o.tolerance >= 1))
+        return "gradient_options: tolerance must be 1 or more";
+    if (!(o.smoothing > 0 && o.smoothing <= 1))
+        return "gradient_options: smoothing must be in (0, 1]";
+    if (!(o.head_room >= 0))
+        return "gradient_options: head_room must not be negative";
+    if (o.window == 0)
+        return "gradient_options: window must not be 0";
+    return nullptr;
 }
 
 template <class Options>
-bool has_bounds(const Options& o) noexcept
+const Options& checked(const Options& options)
 {
-    return o.minimum != 0 && o.minimum <= o.maximum && o.maximum < limit_bound;
+    detail::throw_if_wrong(broken_rule(options));
+    return options;
 }
 
 template <class Options>
@@ -44,15 +70,10 @@ bool is_idle(const limit_sample& sample, double limit) noexcept
 
 // -------------------------------------------------------------------------- AIMD ----
 
-bool aimd_limit::valid(const aimd_options& o) noexcept
-{
-    return has_bounds(o) && o.increase > 0 && o.backoff > 0 && o.backoff < 1 &&
-           o.timeout > nanoseconds::zero();
-}
+bool aimd_limit::valid(const aimd_options& o) noexcept { return broken_rule(o) == nullptr; }
 
 aimd_limit::aimd_limit(const aimd_options& options, std::uint64_t initial)
-    : options_(checked<aimd_limit>(options)),
-      limit_(within_bounds(options, static_cast<double>(initial)))
+    : options_(checked(options)), limit_(within_bounds(options, static_cast<double>(initial)))
 {
 }
 
@@ -72,15 +93,10 @@ std::uint64_t aimd_limit::update(const limit_sample& sample) noexcept
 
 // ---------------------------------------------------------------------- gradient ----
 
-bool gradient_limit::valid(const gradient_options& o) noexcept
-{
-    return has_bounds(o) && o.tolerance >= 1 && o.smoothing > 0 && o.smoothing <= 1 &&
-           o.head_room >= 0 && o.window != 0;
-}
+bool gradient_limit::valid(const gradient_options& o) noexcept { return broken_rule(o) == nullptr; }
 
 gradient_limit::gradient_limit(const gradient_options& options, std::uint64_t initial)
-    : options_(checked<gradient_limit>(options)),
-      limit_(within_bounds(options, static_cast<double>(initial)))
+    : options_(checked(options)), limit_(within_bounds(options, static_cast<double>(initial)))
 {
 }
 

@@ -8,15 +8,19 @@ namespace turnstile {
 backoff::backoff(kind k, nanoseconds first, double factor, nanoseconds step)
     : kind_(k), first_(first), step_(step), factor_(factor)
 {
-    const bool shrinks = k == kind::exponential && !(factor >= 1); // or not a number
-    if (first < nanoseconds::zero() || step < nanoseconds::zero() || shrinks)
-        detail::throw_error(errc::invalid_argument, "backoff");
+    if (first < nanoseconds::zero())
+        detail::throw_error(errc::invalid_argument,
+                            "backoff: the first delay must not be negative");
+    if (step < nanoseconds::zero())
+        detail::throw_error(errc::invalid_argument, "backoff: step must not be negative");
+    if (k == kind::exponential && !(factor >= 1)) // or not a number
+        detail::throw_error(errc::invalid_argument, "backoff: factor must be 1 or more");
 }
 
 backoff backoff::with_cap(nanoseconds longest) const
 {
     if (longest < nanoseconds::zero())
-        detail::throw_error(errc::invalid_argument, "backoff::capped");
+        detail::throw_error(errc::invalid_argument, "backoff: the cap must not be negative");
     backoff b = *this;
     b.cap_ = longest;
     return b;

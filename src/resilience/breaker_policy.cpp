@@ -20,16 +20,60 @@ bool reaches(std::uint64_t part, std::uint64_t whole, std::uint64_t share) noexc
     return part * million >= whole * share;
 }
 
+// Of a probe that may take as long as it likes: the end of time would look like a free slot.
+constexpr nanoseconds no_deadline = nanoseconds::max() - nanoseconds(1);
+
 bool is_rate(double rate) noexcept { return rate > 0 && rate <= 1; }
 
+// The rule that a window breaks, or null; and that the options break.
 struct window_check {
-    bool operator()(const consecutive_failures& w) const noexcept { return w.threshold != 0; }
-    bool operator()(const count_window& w) const noexcept { return w.size != 0; }
-    bool operator()(const time_window& w) const noexcept
+    const char* operator()(const consecutive_failures& w) const noexcept
     {
-        return w.buckets != 0 && w.length.count() >= std::int64_t(w.buckets);
+        return w.threshold != 0 ? nullptr
+                                : "circuit_breaker: consecutive_failures::threshold must not be 0";
+    }
+    const char* operator()(const count_window& w) const noexcept
+    {
+        return w.size != 0 ? nullptr : "circuit_breaker: count_window::size must not be 0";
+    }
+    const char* operator()(const time_window& w) const noexcept
+    {
+        if (w.buckets == 0)
+            return "circuit_breaker: time_window::buckets must not be 0";
+        return w.length.count() >= std::int64_t(w.buckets)
+                   ? nullptr
+                   : "circuit_breaker: time_window::length must be 1 ns or more for each bucket";
     }
 };
+
+const char* broken_rule(const breaker_options& o) noexcept
+{
+    if (const char* rule = std::visit(window_check(), o.window))
+        return rule;
+    if (!is_rate(o.failure_rate))
+        return "circuit_breaker: failure_rate must be in (0, 1]";
+    if (!is_rate(o.slow_rate))
+        return "circuit_breaker: slow_rate must be in (0, 1]";
+    if (o.minimum_calls == 0)
+        return "circuit_breaker: minimum_calls must not be 0";
+    if (o.slow_after < nanoseconds::zero())
+        return "circuit_breaker: slow_after must not be negative";
+    if (o.probes == 0)
+        return "circuit_breaker: probes must not be 0";
+    if (o.success_threshold == 0)
+        return "circuit_breaker: success_threshold must not be 0";
+    if (o.probe_deadline <= nanoseconds::zero())
+        return "circuit_breaker: probe_deadline must be positive";
+    if (o.open_for < nanoseconds::zero())
+        return "circuit_breaker: open_for must not be negative";
+    if (!(o.open_growth >= 1)) // or not a number
+        return "circuit_breaker: open_growth must be 1 or more";
+    if (o.longest_open < nanoseconds::zero())
+        return "circuit_breaker: longest_open must not be negative";
+    if (!(o.jitter >= 0 && o.jitter <= 1))
+        return "circuit_breaker: jitter must be in [0, 1]";
+    return nullptr;
+}
 
 using any_window = std::variant<detail::failure_run, detail::count_ring, detail::time_ring>;
 
@@ -47,21 +91,13 @@ struct window_maker {
 
 const breaker_options& checked(const breaker_options& options)
 {
-    if (!breaker_policy::valid(options))
-        detail::throw_error(errc::invalid_argument, "circuit_breaker");
+    detail::throw_if_wrong(broken_rule(options));
     return options;
 }
 
 } // namespace
 
-bool breaker_policy::valid(const breaker_options& o) noexcept
-{
-    return std::visit(window_check(), o.window) && is_rate(o.failure_rate) &&
-           is_rate(o.slow_rate) && o.minimum_calls != 0 && o.slow_after >= nanoseconds::zero() &&
-           o.probes != 0 && o.success_threshold != 0 && o.probe_deadline > nanoseconds::zero() &&
-           o.open_for >= nanoseconds::zero() && o.open_growth >= 1 &&
-           o.longest_open >= nanoseconds::zero() && o.jitter >= 0 && o.jitter <= 1;
-}
+bool breaker_policy::valid(const breaker_options& o) noexcept { return broken_rule(o) == nullptr; }
 
 breaker_policy::breaker_policy(const breaker_options& o)
     : window_(std::visit(window_maker(), checked(o).window)),
@@ -103,8 +139,7 @@ std::optional<breaker_ticket> breaker_policy::admit(nanoseconds now) noexcept
         return std::nullopt;
     now = seen(now);
     const auto slot = std::find(slots_.begin(), slots_.end(), nanoseconds::max());
-    // A deadline at the end of time would look like a free slot.
-    *slot = std::min(saturating_add(now, probe_deadline_), nanoseconds::max() - nanoseconds(1));
+    *slot = std::min(saturating_add(now, probe_deadline_), no_deadline);
     earliest_deadline_ = std::min(earliest_deadline_, *slot);
     ++probes_out_;
     return breaker_ticket{generation_, now, static_cast<std::uint32_t>(slot - slots_.begin())};
@@ -274,7 +309,7 @@ bool breaker_policy::reset(nanoseconds now) noexcept
 nanoseconds breaker_policy::next_change() const noexcept
 {
     if (state_ == circuit_state::half_open)
-        return earliest_deadline_;
+        return earliest_deadline_ == no_deadline ? nanoseconds::max() : earliest_deadline_;
     const bool timed = state_ == circuit_state::open && !forced_ && !pending_;
     return timed ? open_until_ : nanoseconds::max();
 }

@@ -1,5 +1,8 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <turnstile/core/detail/checked_arithmetic.hpp>
 #include <turnstile/resilience/gcra.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -7,7 +10,6 @@ namespace turnstile {
 namespace {
 
 using ticks = gcra::ticks;
-__extension__ using unsigned_wide = unsigned __int128;
 
 constexpr ticks longest = gcra::end_of_time >> 2;
 
@@ -32,18 +34,22 @@ gcra::gcra(const bandwidth& b) noexcept : burst_(b.burst), smooth_(b.mode == sha
     const auto period = static_cast<ticks>(b.period.count());
     const ticks common = std::gcd(period, b.permits);
     scale_ = std::min(b.permits / common, finest);
-    const unsigned_wide exact = static_cast<unsigned_wide>(period) * scale_;
-    const unsigned_wide rounded_up = (exact + b.permits - 1) / b.permits;
-    interval_ = rounded_up > end_of_time ? end_of_time : static_cast<ticks>(rounded_up);
+    interval_ = std::min(detail::multiply_divide(period, scale_, b.permits, true), +end_of_time);
 }
 
-bool gcra::valid(const bandwidth& b) noexcept
+const char* gcra::problem(const bandwidth& b) noexcept
 {
-    if (b.permits == 0 || b.burst == 0 || b.period.count() <= 0 || b.burst > longest)
-        return false;
+    if (b.permits == 0)
+        return "permits must be at least 1";
+    if (b.period.count() <= 0)
+        return "period must be positive";
+    if (b.burst == 0)
+        return "burst must be at least 1";
     if (b.permits > static_cast<std::uint64_t>(b.period.count()))
-        return false;
-    return product(b.burst, gcra(b).interval()) <= longest;
+        return "permits must be at most one for each nanosecond of the period";
+    if (b.burst > longest || product(b.burst, gcra(b).interval()) > longest)
+        return "burst must be earned in 4 years or less";
+    return nullptr;
 }
 
 ticks gcra::converted(const gcra& old, ticks full, nanoseconds now) const noexcept
@@ -51,9 +57,8 @@ ticks gcra::converted(const gcra& old, ticks full, nanoseconds now) const noexce
     const ticks then = old.at(now);
     if (full <= then)
         return at(now);
-    const unsigned_wide missing = static_cast<unsigned_wide>(full - then) * interval_;
-    const unsigned_wide scaled = (missing + old.interval_ - 1) / old.interval_;
-    return sum(at(now), scaled > end_of_time ? end_of_time : static_cast<ticks>(scaled));
+    const ticks missing = detail::multiply_divide(full - then, interval_, old.interval_, true);
+    return sum(at(now), std::min(missing, +end_of_time));
 }
 
 } // namespace turnstile

@@ -22,7 +22,8 @@ nanoseconds hedge_policy::delay(const latency_estimator& latencies) const noexce
 hedge_policy hedge_policy::checked(double p, nanoseconds at_first)
 {
     if (!(p > 0 && p <= 1)) // or not a number
-        detail::throw_error(errc::invalid_argument, "hedge_policy::at_percentile");
+        detail::throw_error(errc::invalid_argument,
+                            "hedge_policy: the percentile must be in (0, 1]");
     return {at_first, p};
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <turnstile/core/detail/checked_arithmetic.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/retry_budget.hpp>
 
@@ -11,18 +13,20 @@ namespace {
 constexpr std::int64_t token = 1'000'000;
 constexpr double most_tokens = 1e12; // leaves room for any sum of two
 
-std::int64_t checked(double tokens, double least)
+std::int64_t checked(double tokens, double least, const char* rule)
 {
     if (!(tokens >= least)) // or not a number
-        detail::throw_error(errc::invalid_argument, "retry_budget");
+        detail::throw_error(errc::invalid_argument, rule);
     return static_cast<std::int64_t>(std::min(tokens, most_tokens) * token);
 }
 
 } // namespace
 
 retry_budget::retry_budget(const options& o)
-    : per_call_(checked(o.per_call, 0)), per_second_(checked(o.per_second, 0)),
-      capacity_(checked(o.capacity, 1)), balance_(capacity_)
+    : per_call_(checked(o.per_call, 0, "retry_budget: per_call must not be negative")),
+      per_second_(checked(o.per_second, 0, "retry_budget: per_second must not be negative")),
+      capacity_(checked(o.capacity, 1, "retry_budget: capacity must be at least 1")),
+      balance_(capacity_)
 {
 }
 
@@ -89,22 +93,24 @@ void retry_budget::note(bool exhausted) noexcept
 
 void retry_budget::refill(nanoseconds now) noexcept
 {
-    __extension__ using signed_wide = __int128;
-    constexpr signed_wide second = 1'000'000'000;
+    constexpr std::uint64_t second = 1'000'000'000;
     if (refilled_ == nanoseconds::min())
         refilled_ = now;
     const nanoseconds passed = saturating_sub(now, refilled_);
     if (passed <= nanoseconds::zero() || per_second_ == 0)
         return;
-    const signed_wide earned = signed_wide(passed.count()) * per_second_ / second;
-    if (earned >= capacity_ - balance_) {
+    const auto rate = static_cast<std::uint64_t>(per_second_);
+    const std::uint64_t earned =
+        detail::multiply_divide(static_cast<std::uint64_t>(passed.count()), rate, second, false);
+    if (earned >= static_cast<std::uint64_t>(capacity_ - balance_)) {
         balance_ = capacity_;
         refilled_ = now;
         return;
     }
     // Time that was not enough for a millionth of a token counts the next time.
     balance_ += static_cast<std::int64_t>(earned);
-    refilled_ += nanoseconds(static_cast<std::int64_t>(earned * second / per_second_));
+    refilled_ += nanoseconds(
+        static_cast<std::int64_t>(detail::multiply_divide(earned, second, rate, false)));
 }
 
 void retry_budget::add(std::int64_t amount) noexcept

@@ -2,11 +2,53 @@
 #include <turnstile/resilience/retry_policy.hpp>
 
 #include <algorithm>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <typeinfo>
+#include <variant>
 
 namespace turnstile {
 namespace {
 
 constexpr auto unlimited = std::numeric_limits<std::uint32_t>::max();
+
+// Errors of the calling program: another attempt with the same arguments fails the same way.
+bool is_programming_error(errc code) noexcept
+{
+    switch (code) {
+    case errc::invalid_argument:
+    case errc::too_large:
+    case errc::not_locked:
+    case errc::over_release:
+    case errc::negative_count:
+    case errc::over_count:
+    case errc::context_mismatch:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool is_programming_error(const std::exception_ptr& exception) noexcept
+{
+    try {
+        std::rethrow_exception(exception);
+    } catch (const std::logic_error&) {
+        return true;
+    } catch (const std::bad_cast&) { // bad_any_cast, too
+        return true;
+    } catch (const std::bad_function_call&) {
+        return true;
+    } catch (const std::bad_optional_access&) {
+        return true;
+    } catch (const std::bad_variant_access&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
 
 } // namespace
 
@@ -54,6 +96,17 @@ void retry_sequence::take_back() noexcept
         --attempt_;
     if (budget_)
         budget_->refund();
+}
+
+bool detail::retry_transient_failures::operator()(const failure& f) const noexcept
+{
+    if (!f)
+        return false;
+    const error_code code = f.code();
+    if (code.category() == error_category() &&
+        is_programming_error(static_cast<errc>(code.value())))
+        return false;
+    return !f.exception() || !is_programming_error(f.exception());
 }
 
 std::optional<nanoseconds> detail::rejection_hint::operator()(const failure& f) const noexcept

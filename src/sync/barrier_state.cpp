@@ -50,6 +50,7 @@ void barrier_state<Threading>::close_round() noexcept
         last_closed_ = static_cast<barrier_waiter&>(leaving_.back()).ticket;
     all_dropped_ = false;
     acting_ = true;
+    round_ = verdict::granted();
 }
 
 // Lets the closed round go; how many there were.
@@ -89,26 +90,25 @@ verdict barrier_state<Threading>::finish_round(std::size_t& index) noexcept
     const auto finish = [&] {
         std::exception_ptr thrown = run_action();
         return this->update([&](ready_list& ready) {
-            const bool passed = !thrown && !spoiled_;
             if (thrown) {
-                failure_.swap(thrown);
+                std::swap(failure_, thrown);
                 broken_.store(true, release);
                 fail_everybody(ready);
             }
-            spoiled_ = false;
+            const verdict round = round_;
             const std::size_t size = release_round(ready);
             acting_ = !broken_.load(relaxed) && is_complete();
             if (acting_)
                 close_round();
-            return std::tuple(passed, size, acting_);
+            return std::tuple(round, size, acting_);
         });
     };
 
-    auto [passed, size, again] = finish();
+    auto [first, size, again] = finish();
     index = size;
     while (again)
         again = std::get<2>(finish());
-    return passed ? verdict::granted() : verdict::refused(errc::broken);
+    return first;
 }
 
 template <class Threading>
@@ -200,10 +200,18 @@ void barrier_state<Threading>::fail(waiter_list& waiters, ready_list& ready) noe
 template <class Threading>
 void barrier_state<Threading>::fail_everybody(ready_list& ready) noexcept
 {
-    spoiled_ = acting_;
+    spoil_round(verdict::refused(errc::broken));
     fail(leaving_, ready);
     fail(this->queue_, ready);
     arrived_.store(0, release);
+}
+
+// The closed round, if there is one, ends so, for the last arrival as for those in leaving_.
+template <class Threading>
+void barrier_state<Threading>::spoil_round(verdict why) noexcept
+{
+    if (acting_ && round_.is_granted())
+        round_ = why;
 }
 
 template <class Threading>
@@ -213,7 +221,7 @@ void barrier_state<Threading>::reset() noexcept
     this->update([&](ready_list& ready) {
         fail_everybody(ready);
         broken_.store(false, release);
-        failure_.swap(forgotten);
+        std::swap(failure_, forgotten);
     });
 }
 
@@ -250,6 +258,7 @@ void barrier_state<Threading>::reconsider(ready_list& ready) noexcept
 template <class Threading>
 void barrier_state<Threading>::take_all(waiter_list& out) noexcept
 {
+    spoil_round(verdict::aborted());
     out.splice(out.end(), leaving_);
     wait_state<Threading>::take_all(out);
     arrived_.store(0, release);

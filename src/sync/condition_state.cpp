@@ -1,7 +1,6 @@
 #include <turnstile/sync/detail/condition_state.hpp>
 
-#include <algorithm>
-#include <iterator>
+#include <utility>
 
 namespace turnstile::detail {
 
@@ -16,8 +15,7 @@ void condition_waiter<Threading>::bind(condition_user& user, bool has_predicate,
     has_predicate_ = has_predicate;
     condition_ = &condition;
     mutex_ = mutex;
-    if (mutex && !elsewhere && mutex->home() != condition.home())
-        crossing_.emplace(condition.home(), *this);
+    comes_back_ = mutex && !elsewhere && mutex->home() != condition.home();
 }
 
 // Called where the handler is to run: by the condition when it has decided, and by the mutex
@@ -29,7 +27,6 @@ void condition_waiter<Threading>::run(waiter& self, how what)
     if (what == how::destroy) {
         if (w.relock_)
             w.mutex_->abandon(*w.relock_);
-        w.condition_->leave(w);
         return w.complete_(w, how::destroy);
     }
     if (w.is_without_lock_) {
@@ -37,6 +34,9 @@ void condition_waiter<Threading>::run(waiter& self, how what)
             return;
         const bool locked = w.mutex_->settle(*w.relock_);
         w.relock_.reset();
+        if (!locked && w.mutex_->is_alive())
+            return run(self,
+                       what); // its executor had no memory: it has come without, and waits again
         if (!locked) {
             w.condition_->refuse(w, verdict::aborted());
         } else {
@@ -45,8 +45,21 @@ void condition_waiter<Threading>::run(waiter& self, how what)
                 return;
         }
     }
-    w.condition_->leave(w);
     w.complete_(w, how::invoke);
+}
+
+// Called where the mutex completes. If the handler has an executor of its own, its waiter goes
+// there itself, and this is called only if there is no memory for that.
+template <class Threading>
+void condition_waiter<Threading>::relock::run(waiter& self, how what)
+{
+    condition_waiter& w = static_cast<relock&>(self).owner;
+    if (what == how::invoke && w.elsewhere)
+        w.condition_->keep_for_later(w);
+    else if (what == how::invoke && w.comes_back_)
+        w.condition_->bring_home(w);
+    else
+        condition_waiter::run(w, what);
 }
 
 // Whether it has to wait for the lock: then it may be gone already.
@@ -54,11 +67,12 @@ template <class Threading>
 bool condition_waiter<Threading>::queue_for_lock() noexcept
 {
     relock_.emplace(*this);
-    if (mutex_->try_acquire(1)) {
+    if (mutex_->try_acquire(1, permit_gate<Threading>::as_handle)) {
         relock_->grant();
         return false;
     }
-    relock_->elsewhere = elsewhere ? elsewhere : crossing_ ? &crossing_->way : nullptr;
+    relock_->elsewhere = elsewhere;
+    relock_->stands_for_another = true;
     mutex_->start(*relock_);
     return true;
 }
@@ -78,7 +92,7 @@ bool condition_waiter<Threading>::is_satisfied() noexcept
     const auto mutex = mutex_;
     let_go_of_lock();
     if (condition_->wait_again(*this)) {
-        mutex->release(1);
+        mutex->unlock();
         return false;
     }
     adopt_lock();
@@ -109,30 +123,26 @@ void condition_state<Threading>::start(waiter_type& w) noexcept
     const auto mutex = w.mutex_;
     w.let_go_of_lock();
     wait_state<Threading>::start(w); // w cannot complete before it has the lock
-    mutex->release(1);
+    mutex->unlock();
 }
 
 template <class Threading>
 void condition_state<Threading>::notify_awaited(std::size_t n) noexcept
 {
     this->update([&](ready_list& ready) {
-        for (; n != 0 && !this->queue_.empty(); --n) {
-            waiter_type& w = as_own(this->queue_.front());
-            w.horizon_ = arrivals_;
-            call(w, 1, ready);
-        }
+        ++given_;
+        for (; n != 0 && !line_.empty(); --n)
+            call(*line_.begin(), true, ready);
     });
 }
 
+// Everybody has it, so it need not be passed on.
 template <class Threading>
 void condition_state<Threading>::notify_all_awaited() noexcept
 {
     this->update([&](ready_list& ready) {
-        while (!this->queue_.empty()) {
-            waiter_type& w = as_own(this->queue_.front());
-            w.called_with_all_ = true;
-            call(w, 0, ready);
-        }
+        while (!line_.empty())
+            call(*line_.begin(), false, ready);
     });
 }
 
@@ -142,33 +152,18 @@ bool condition_state<Threading>::wait_again(waiter_type& w) noexcept
     return this->update([&](ready_list& ready) {
         if (!w.granted() || !this->reopen(w))
             return false;
-        // Behind the nearest before it who waits, as it did at first.
-        auto behind = this->queue_.begin();
-        for (auto place = places_.iterator_to(w); place != places_.begin();) {
-            if ((--place)->undecided()) {
-                behind = std::next(this->queue_.iterator_to(*place));
-                break;
-            }
-        }
-        this->queue_.insert(behind, w);
-        awaited_.store(true, std::memory_order_release);
-        w.called_with_all_ = false;
-        pass_on(w, w.carried_, ready);
+        enqueue(w);
+        line_.insert(w);
+        pass_on(w, ready);
         return true;
     });
 }
 
 template <class Threading>
-void condition_state<Threading>::leave(waiter_type& w) noexcept
+void condition_state<Threading>::keep_for_later(waiter_type& w) noexcept
 {
-    if (!w.placed_)
-        return;
-    this->update([&](ready_list& ready) {
-        const std::uint64_t used = w.called_with_all_ ? 0 : 1;
-        if (w.granted() && w.carried_ > used)
-            pass_on(w, w.carried_ - used, ready);
-        w.place_hook::unlink();
-    });
+    this->refuse(w, verdict::aborted());
+    this->postpone(w);
 }
 
 // Everything below runs under the lock.
@@ -177,12 +172,28 @@ template <class Threading>
 bool condition_state<Threading>::admit(waiter& queued) noexcept
 {
     waiter_type& w = as_own(queued);
-    w.ticket_ = arrivals_++;
-    w.placed_ = true;
-    places_.push_back(w);
+    enqueue(w);
+    w.arrival_ = ++arrivals_;
+    line_.push_back(w);
+    return false;
+}
+
+template <class Threading>
+void condition_state<Threading>::enqueue(waiter_type& w) noexcept
+{
+    w.seen_ = given_;
     this->queue_.push_back(w);
     awaited_.store(true, std::memory_order_release);
-    return false;
+}
+
+// It may have left the line before, if its execution context is being destroyed.
+template <class Threading>
+void condition_state<Threading>::remove(waiter& queued) noexcept
+{
+    waiter_type& w = as_own(queued);
+    if (w.arrival_hook::is_linked())
+        line_.erase(line_.iterator_to(w));
+    w.waiter_hook::unlink();
 }
 
 template <class Threading>
@@ -191,46 +202,38 @@ void condition_state<Threading>::reconsider(ready_list&) noexcept
     note_who_waits();
 }
 
-// To those who wait, behind w; not to one who is on its way, which may take its time.
 template <class Threading>
-void condition_state<Threading>::take_back(waiter& queued, ready_list& ready) noexcept
+void condition_state<Threading>::take_back(waiter& w, ready_list& ready) noexcept
 {
-    waiter_type& w = as_own(queued);
-    auto next = this->queue_.begin();
-    while (next != this->queue_.end() && as_own(*next).ticket_ < w.ticket_)
-        ++next;
-    for (; w.carried_ != 0 && next != this->queue_.end(); --w.carried_) {
-        waiter_type& called = as_own(*next++);
-        called.horizon_ = w.horizon_;
-        call(called, 1, ready);
-    }
-    w.carried_ = 0;
+    pass_on(as_own(w), ready);
 }
 
-// To the next behind `from` that has been there when they were given.
 template <class Threading>
-void condition_state<Threading>::pass_on(waiter_type& from, std::uint64_t n,
-                                         ready_list& ready) noexcept
+void condition_state<Threading>::take_all(waiter_list& out) noexcept
 {
-    from.carried_ -= n;
-    auto place = std::next(places_.iterator_to(from));
-    while (place != places_.end() && !place->undecided() && !place->granted())
-        ++place; // it has been cancelled
-    if (n == 0 || place == places_.end() || place->ticket_ >= from.horizon_)
+    line_.clear();
+    wait_state<Threading>::take_all(out);
+    note_who_waits();
+}
+
+// Notifications are alike: the one that `from` has may be for a waiter that has seen it, if
+// another that is for `from` has gone elsewhere. So what counts is the last that was given.
+template <class Threading>
+void condition_state<Threading>::pass_on(waiter_type& from, ready_list& ready) noexcept
+{
+    if (!std::exchange(from.is_notified_, false) || this->queue_.empty())
         return;
-    place->horizon_ = std::max(place->horizon_, from.horizon_);
-    if (place->undecided())
-        call(*place, n, ready);
-    else
-        place->carried_ += n;
+    waiter_type& next = as_own(this->queue_.front());
+    if (next.seen_ != given_)
+        call(next, true, ready);
 }
 
 template <class Threading>
-void condition_state<Threading>::call(waiter_type& w, std::uint64_t carried,
+void condition_state<Threading>::call(waiter_type& w, bool with_notification,
                                       ready_list& ready) noexcept
 {
-    w.waiter_hook::unlink();
-    w.carried_ = carried;
+    remove(w);
+    w.is_notified_ = with_notification;
     w.grant();
     ready.push_back(w);
     note_who_waits();
@@ -240,30 +243,6 @@ template <class Threading>
 void condition_state<Threading>::note_who_waits() noexcept
 {
     awaited_.store(!this->queue_.empty(), std::memory_order_release);
-}
-
-// Those abroad have nowhere to come back to.
-template <class Threading>
-void condition_state<Threading>::shut_down() noexcept
-{
-    wait_state<Threading>::shut_down();
-    place_list abroad;
-    this->guarded([&] {
-        for (auto it = places_.begin(); it != places_.end();) {
-            waiter_type& w = *it++;
-            if (!w.is_abroad())
-                continue;
-            w.place_hook::unlink();
-            w.placed_ = false;
-            abroad.push_back(w);
-        }
-    });
-    while (!abroad.empty()) {
-        waiter_type& w = abroad.front();
-        abroad.pop_front();
-        if (w.mutex_->withdraw(*w.relock_)) // else it is in a queue of this context
-            w.destroy();
-    }
 }
 
 template class condition_waiter<thread_safe>;

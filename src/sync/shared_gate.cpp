@@ -56,9 +56,9 @@ shared_waiter* shared_gate<Threading>::next(word_type held) noexcept
     const bool writer_first = w && (!r || preference_ == lock_preference::prefer_writers ||
                                     (preference_ == lock_preference::fair && came_before(w, r)));
     if (writer_first)
-        return held == 0 ? w : nullptr;
+        return is_free_for(held, hold::exclusive) ? w : nullptr;
     const bool barred = !upgrade_.empty() && preference_ != lock_preference::prefer_readers;
-    return barred ? nullptr : r;
+    return !r || barred || !is_free_for(held, r->wants) ? nullptr : r;
 }
 
 // Decides the fate of all who need not wait any longer, an upgrade before all others.
@@ -67,7 +67,8 @@ template <class Decided>
 void shared_gate<Threading>::serve_with(word_type held, Decided decided) noexcept
 {
     if (shared_waiter* const w = head_of(upgrade_)) {
-        const bool has_it = holds(held, w->has); // not if it was unlocked meanwhile
+        // Not if it was unlocked meanwhile.
+        const bool has_it = holds(held, w->has, way::as_handle);
         if (!has_it || is_free_for(without(held, w->has), w->wants)) {
             upgrade_.pop_front();
             if (has_it) {
@@ -120,7 +121,7 @@ template <class Threading>
 void shared_gate<Threading>::take_back(waiter& queued, ready_list& ready) noexcept
 {
     const auto& w = static_cast<shared_waiter&>(queued);
-    give_locked(w.wants, w.has, ready);
+    give_locked(w.wants, w.has, way::as_handle, ready);
 }
 
 template <class Threading>
@@ -131,30 +132,64 @@ void shared_gate<Threading>::take_all(waiter_list& out) noexcept
 }
 
 template <class Threading>
-bool shared_gate<Threading>::give_locked(hold has, hold keeps, ready_list& ready) noexcept
+bool shared_gate<Threading>::give_locked(hold has, hold keeps, way how, ready_list& ready) noexcept
 {
     const word_type held = contend();
-    const bool had_it = holds(held, has);
-    serve(had_it ? with(without(held, has), keeps) : held, ready);
+    const bool had_it = holds(held, has, how);
+    const word_type left = had_it ? with(without(held, has, how), keeps, how) : held;
+    serve(left, ready);
+    if ((left & orphaned) && left >> handles_place == 0 && had_it && how == way::as_handle)
+        ready.drop_handles_reference();
     return had_it;
 }
 
 template <class Threading>
-bool shared_gate<Threading>::give_contended(hold has, hold keeps) noexcept
+bool shared_gate<Threading>::give_contended(hold has, hold keeps, way how) noexcept
 {
-    return this->update([&](ready_list& ready) { return give_locked(has, keeps, ready); });
+    return this->update([&](ready_list& ready) { return give_locked(has, keeps, how, ready); });
+}
+
+template <class Threading>
+bool shared_gate<Threading>::adopt(hold what) noexcept
+{
+    return this->update([&](ready_list& ready) {
+        const word_type held = contend();
+        const bool has_it = holds(held, what, way::by_hand);
+        serve(has_it ? held + (part(what) << handles_place) : held, ready);
+        return has_it;
+    });
+}
+
+template <class Threading>
+void shared_gate<Threading>::detach(hold what) noexcept
+{
+    this->update([&](ready_list& ready) {
+        const word_type held = contend();
+        if (!holds(held, what, way::as_handle))
+            return serve(held, ready);
+        const word_type left = held - (part(what) << handles_place);
+        serve(left, ready);
+        if ((left & orphaned) && left >> handles_place == 0)
+            ready.drop_handles_reference();
+    });
+}
+
+template <class Threading>
+bool shared_gate<Threading>::keep_for_handles() noexcept
+{
+    return set_bits(word_, orphaned) >> handles_place != 0;
 }
 
 // A reader that need not mind who waits.
 template <class Threading>
-bool shared_gate<Threading>::try_contended(hold wants) noexcept
+bool shared_gate<Threading>::try_contended(hold wants, way how) noexcept
 {
     if (!is_free_for(word_.load(std::memory_order_acquire) & ~contended, wants))
         return false; // that much is sure without the lock
     return this->update([&](ready_list& ready) {
         const word_type held = contend();
-        const bool taken = is_free_for(held, wants);
-        serve(taken ? with(held, wants) : held, ready);
+        const bool taken = !(held & orphaned) && is_free_for(held, wants);
+        serve(taken ? with(held, wants, how) : held, ready);
         return taken;
     });
 }

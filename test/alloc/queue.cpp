@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_push_enters_wholly_or_not_at_all)
 BOOST_AUTO_TEST_CASE(a_batch_that_there_is_no_memory_for_stays_where_it_is)
 {
     kit::drained_context io;
-    turnstile::queue<int> q(io);
+    turnstile::queue<int> q(io, turnstile::unbounded);
     for (int i = 0; i != 5; ++i)
         BOOST_TEST_REQUIRE(q.try_push(i));
     {
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_batch_of_values_whose_moves_throw_is_taken_wholly_or_not_
     for (std::size_t k = 0;; ++k) {
         BOOST_TEST_REQUIRE(k < 100U);
         kit::drained_context io;
-        turnstile::queue<throwing_move> q(io);
+        turnstile::queue<throwing_move> q(io, turnstile::unbounded);
         for (int i = 0; i != 5; ++i)
             BOOST_TEST_REQUIRE(q.try_push(throwing_move(i)));
         heap::failing failing(k, heap::failure::once);
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_value_that_there_is_no_memory_for_has_not_been_moved_from
 BOOST_AUTO_TEST_CASE(many_items_leave_little_memory_in_use)
 {
     asio::io_context io;
-    turnstile::queue<std::string> q(io);
+    turnstile::queue<std::string> q(io, turnstile::unbounded);
     const std::ptrdiff_t before = heap::in_use();
     constexpr std::ptrdiff_t total = 100'000;
     const auto push_all = [&] {

@@ -93,13 +93,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_wait_that_has_started_needs_no_more_memory, P, k
     kit::drained_context io;
     mutex_of<P> m(io);
     condition_of<P> c(io);
-    std::deque<std::unique_lock<mutex_of<P>>> locks(3);
+    std::deque<turnstile::unique_lock<mutex_of<P>>> locks(3);
     asio::cancellation_signal signal;
     int satisfied = 0;
     int cancelled = 0;
     int asked = 0;
     for (auto& lock : locks) {
-        lock = std::unique_lock(m, std::try_to_lock);
+        lock = turnstile::unique_lock(m, std::try_to_lock);
         c.async_wait(
             lock, [&] { return ++asked > 9; },
             asio::bind_cancellation_slot(

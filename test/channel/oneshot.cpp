@@ -413,6 +413,93 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(what_is_not_sent_has_not_been_moved_from, P, kit::
     BOOST_TEST((same && other));
 }
 
+// Both waits are on their way: for the value, and for the receiver's end.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_wait_for_the_receivers_end_gives_back_no_value, P,
+                              kit::policies)
+{
+    kit::drained_context io;
+    oneshot_of<P> o(io);
+    completion first;
+    completion second;
+    completion gone;
+    asio::cancellation_signal signal;
+    int received = 0;
+    const auto count = [&](int) { ++received; };
+    o.receiver.async_receive(first.handler(count));
+    o.receiver.async_receive(second.handler(count));
+    o.sender.async_wait_receiver_gone(
+        asio::bind_cancellation_slot(signal.slot(), gone.handler(ignore)));
+    o.sender.send(1);
+    o.receiver.close();
+    signal.emit(asio::cancellation_type::total);
+    kit::run(io);
+    BOOST_TEST(received == 1);
+    BOOST_TEST(first.succeeded());
+    BOOST_TEST((second.error() == errc::closed));
+    BOOST_TEST(gone.aborted());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_receive_behind_one_on_its_way_waits_though_closed, P, kit::policies)
+{
+    for (const bool comes_back : {false, true}) {
+        kit::drained_context io;
+        oneshot_of<P> o(io);
+        completion first;
+        completion second;
+        asio::cancellation_signal signal;
+        o.sender.send(1);
+        o.receiver.async_receive(
+            asio::bind_cancellation_slot(signal.slot(), first.handler(ignore)));
+        o.receiver.close();
+        BOOST_TEST(!o.receiver.is_closed(), "the value may come back");
+        o.receiver.async_receive(second.handler(ignore));
+        if (comes_back)
+            signal.emit(asio::cancellation_type::total);
+        kit::run(io);
+        BOOST_TEST(first.succeeded() == !comes_back);
+        BOOST_TEST(second.succeeded() == comes_back);
+        BOOST_TEST((comes_back || second.error() == errc::closed));
+    }
+}
+
+// What comes first decides: what was sent, the going of the sender, a close of the receiver.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_receive_reports_the_sender_before_the_close, P, kit::policies)
+{
+    const auto error_after = [](auto happens) {
+        kit::drained_context io;
+        oneshot_of<P> o(io);
+        std::optional sender(std::move(o.sender));
+        happens(sender, o.receiver);
+        completion c;
+        o.receiver.async_receive(c.handler(ignore));
+        kit::run(io);
+        BOOST_TEST(c.done());
+        return c.error();
+    };
+    error_code ec;
+    const error_code sent = asio::error::eof;
+    BOOST_TEST((error_after([](auto&, auto& r) { r.close(); }) == errc::closed));
+    BOOST_TEST((error_after([](auto& s, auto& r) {
+                    r.close();
+                    s.reset();
+                }) == errc::sender_gone));
+    BOOST_TEST((error_after([&](auto& s, auto& r) {
+                    s->send_error(sent);
+                    r.close();
+                    s.reset();
+                }) == sent));
+    BOOST_TEST((error_after([&](auto& s, auto& r) {
+                    s->send(1);
+                    (void)r.try_receive(ec);
+                    s.reset();
+                }) == errc::closed));
+    BOOST_TEST(!error_after([&](auto& s, auto& r) {
+        s->send(1);
+        r.close();
+        s.reset();
+    }));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

@@ -13,6 +13,12 @@ namespace {
 
 using namespace channels;
 
+// The capacity has no default.
+static_assert(!std::is_constructible_v<turnstile::queue<int>, asio::io_context&>);
+static_assert(!std::is_constructible_v<turnstile::queue<int>, asio::any_io_executor>);
+static_assert(!std::is_constructible_v<turnstile::priority_queue<int>, asio::io_context&>);
+static_assert(!std::is_constructible_v<turnstile::priority_queue<int>, asio::any_io_executor>);
+
 BOOST_AUTO_TEST_SUITE(queue)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_waits_for_room_and_enters_in_its_turn, Threading,
@@ -178,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_push_leaves_what_others_are_promised)
 {
     for (const bool another : {true, false}) {
         kit::drained_context io;
-        turnstile::queue<int> q(io);
+        turnstile::queue<int> q(io, turnstile::unbounded);
         operation pop;
         operation push;
         q.async_pop(pop.popped());
@@ -247,7 +253,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_whose_item_was_popped_has_succeeded, Thread
 BOOST_AUTO_TEST_CASE(closing_fails_those_who_wait_to_pop)
 {
     kit::drained_context io;
-    turnstile::queue<int> q(io);
+    turnstile::queue<int> q(io, turnstile::unbounded);
     operation pop;
     operation batch;
     q.async_pop(pop.popped());
@@ -262,7 +268,7 @@ BOOST_AUTO_TEST_CASE(an_item_that_may_come_back_keeps_a_closed_queue_from_being_
 {
     for (const bool comes_back : {true, false}) {
         kit::drained_context io;
-        turnstile::queue<int> q(io);
+        turnstile::queue<int> q(io, turnstile::unbounded);
         operation first;
         operation second;
         q.async_pop(first.popped());
@@ -341,13 +347,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_that_waited_takes_all_that_has_come, Threa
 {
     kit::drained_context io;
     queue_of<Threading> bounded(io, std::size_t(1) << 60U);
-    queue_of<Threading> unbounded(io);
+    queue_of<Threading> unbounded(io, turnstile::unbounded);
     queue_of<Threading> rendezvous(io, 0);
     operation all;
     operation some;
     operation handed_over;
     bounded.async_pop_n(50, all.popped_some());
-    unbounded.async_pop_n(unbounded.unbounded, some.popped_some());
+    unbounded.async_pop_n(turnstile::unbounded, some.popped_some());
     rendezvous.async_pop_n(5, handed_over.popped_some());
     std::vector<operation> pushes(3);
     for (auto& op : pushes)
@@ -372,7 +378,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_takes_all_that_are_there, Threading, kit::
     for (int i = 0; i != 1000; ++i)
         BOOST_TEST_REQUIRE(q.try_push(i));
     operation all;
-    q.async_pop_n(q.unbounded, all.popped_some());
+    q.async_pop_n(turnstile::unbounded, all.popped_some());
     kit::run(io);
     BOOST_TEST(all.values.size() == 1000U);
     BOOST_TEST(std::is_sorted(all.values.begin(), all.values.end()));
@@ -399,7 +405,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_waiting_batch_makes_room_for_one, Threading, kit
 BOOST_AUTO_TEST_CASE(a_cancelled_batch_leaves_all_of_its_items)
 {
     kit::drained_context io;
-    turnstile::queue<int> q(io);
+    turnstile::queue<int> q(io, turnstile::unbounded);
     operation batch;
     operation next;
     fill(q, {1, 2, 3, 4});

@@ -195,12 +195,10 @@ private:
         }
     }
 
-    // So is what is taken one after the other. But a cancelled push may bring back an item that
-    // is older than what was popped since.
+    // So is what is taken one after the other.
     void check_order()
     {
-        if (Flavour::in_order_of_pushing && settings_.next == order::fifo &&
-            settings_.policy != overflow::drop_oldest)
+        if (Flavour::in_order_of_pushing && settings_.next == order::fifo)
             BOOST_TEST(in_order_of_entering(popped_), "out of order");
     }
 

@@ -257,7 +257,7 @@ struct reluctant {
 BOOST_AUTO_TEST_CASE(a_value_is_popped_though_none_can_be_made_from_nothing)
 {
     kit::drained_context io;
-    turnstile::queue<reluctant> q(io);
+    turnstile::queue<reluctant> q(io, turnstile::unbounded);
     int sum = 0;
     for (int i = 1; i <= 3; ++i)
         BOOST_TEST(q.try_push(reluctant(i)));
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(a_value_that_was_moved_as_the_queue_was_discarded_has_come_
 {
     {
         kit::drained_context io;
-        turnstile::priority_queue<difficult> q(io);
+        turnstile::priority_queue<difficult> q(io, turnstile::unbounded);
         auto place = q.try_reserve();
         difficult value(1);
         difficult::on_move = [&] { q.close(closing::discard); };

@@ -16,7 +16,7 @@ constexpr errc all_errors[] = {
     errc::not_locked,       errc::negative_count,   errc::too_large,    errc::invalid_argument,
     errc::rejected,         errc::rate_limited,     errc::circuit_open, errc::retries_exhausted,
     errc::over_count,       errc::predicate_failed, errc::sender_gone,  errc::upgrade_conflict,
-    errc::operation_failed,
+    errc::operation_failed, errc::context_mismatch,
 };
 
 BOOST_AUTO_TEST_SUITE(error)
@@ -65,6 +65,7 @@ BOOST_AUTO_TEST_CASE(errors_compare_with_the_fitting_conditions)
     BOOST_TEST(same(errc::upgrade_conflict, std::errc::resource_deadlock_would_occur));
     BOOST_TEST(same(errc::predicate_failed, std::errc::invalid_argument));
     BOOST_TEST(same(errc::operation_failed, std::errc::io_error));
+    BOOST_TEST(same(errc::context_mismatch, std::errc::invalid_argument));
     BOOST_TEST(!same(errc::closed, std::errc::timed_out));
 }
 

@@ -92,7 +92,7 @@ struct unlucky_ask {
 
     verdict try_now()
     {
-        if (!state().try_acquire(1))
+        if (!state().try_acquire(1, gate::as_handle))
             return verdict::wait();
         granted = std::make_unique<std::uint64_t>(1);
         return verdict::granted();
@@ -102,7 +102,7 @@ struct unlucky_ask {
         f->touched_when_gone = f->touched_when_gone || f->frame_is_gone;
         ++f->given_back;
         if (granted)
-            state().release(*granted);
+            state().release(*granted, gate::as_handle);
     }
     [[noreturn]] void prepare(watched_waiter& w) const
     {
@@ -149,7 +149,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_granted_is_given_back, fixture)
 
 BOOST_FIXTURE_TEST_CASE(nothing_is_given_back_where_nothing_was_granted, fixture)
 {
-    BOOST_TEST(permits->try_acquire(1));
+    BOOST_TEST(permits->try_acquire(1, gate::by_hand));
     BOOST_CHECK_THROW(start(), no_luck);
     BOOST_TEST(given_back == 0);
     BOOST_TEST(permits->available() == 0U);
@@ -159,7 +159,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_is_given_back_where_nothing_was_granted, fixture
 // sanitizer sees more of this than the test.
 BOOST_FIXTURE_TEST_CASE(a_coroutine_that_has_to_wait_is_left_alone_once_it_is_gone, fixture)
 {
-    BOOST_TEST(permits->try_acquire(1));
+    BOOST_TEST(permits->try_acquire(1, gate::by_hand));
     spawn();
     BOOST_CHECK_THROW(io.run(), no_luck);
     BOOST_TEST(frame_is_gone);

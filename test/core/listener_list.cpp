@@ -198,6 +198,46 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(clearing_inside_a_listener_ends_it_all, P, kit::po
     BOOST_TEST(t.log == "a");
 }
 
+// An event may have the last reference to something of the user's, such as a key.
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_event_whose_end_uses_the_list_is_destroyed_without_a_lock, P,
+                              kit::policies)
+{
+    struct key;
+    using list_type = turnstile::detail::listener_list<std::shared_ptr<key>, P>;
+    struct key {
+        list_type& list;
+        int& destroyed;
+        ~key()
+        {
+            ++destroyed;
+            list.remove(list.add([](const auto&) {})); // for ever, if it waits for its own thread
+        }
+    };
+    enum class end { told, closed_before, closed_by_the_listener, removed };
+    for (const end how :
+         {end::told, end::closed_before, end::closed_by_the_listener, end::removed}) {
+        list_type list;
+        int destroyed = 0;
+        int told = 0;
+        const auto id = list.add([&](const auto& event) {
+            BOOST_TEST(event.use_count() == 1);
+            ++told;
+            if (how == end::closed_by_the_listener)
+                list.close();
+        });
+        for (int i = 0; i != 2; ++i)
+            list.publish(std::shared_ptr<key>(new key{list, destroyed}));
+        if (how == end::closed_before)
+            list.close();
+        if (how == end::removed)
+            BOOST_TEST(list.remove(id));
+        BOOST_TEST(destroyed == (how == end::closed_before ? 2 : 0));
+        list.dispatch();
+        BOOST_TEST(destroyed == 2);
+        BOOST_TEST(told == (how == end::told ? 2 : how == end::closed_by_the_listener ? 1 : 0));
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

@@ -24,6 +24,7 @@
 #include <optional>
 #include <thread>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -126,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_loop_that_spawns_what_waits_lets_others_in)
         [&]() -> asio::awaitable<void> {
             asio::post(io, [&] { other_ran = true; });
             while (!other_ran && ++rounds != 1000) {
-                co_await mutex.async_lock();
+                const auto lock = co_await mutex.async_lock();
                 asio::co_spawn(io, event.async_wait(asio::use_awaitable), asio::detached);
             }
             event.set();
@@ -134,6 +135,40 @@ BOOST_AUTO_TEST_CASE(a_loop_that_spawns_what_waits_lets_others_in)
         asio::detached);
     io.run();
     BOOST_TEST(rounds < 1000);
+}
+
+// A user's own, which does not say of what type its context is.
+struct discreet_executor {
+    asio::io_context::executor_type inner;
+
+    asio::execution_context& query(asio::execution::context_t) const noexcept
+    {
+        return asio::query(inner, asio::execution::context);
+    }
+    static constexpr asio::execution::blocking_t query(asio::execution::blocking_t) noexcept
+    {
+        return asio::execution::blocking.never;
+    }
+    discreet_executor require(asio::execution::blocking_t::never_t) const noexcept { return *this; }
+    template <class F>
+    void execute(F f) const
+    {
+        asio::require(inner, asio::execution::blocking.never).execute(std::move(f));
+    }
+    friend bool operator==(const discreet_executor&, const discreet_executor&) = default;
+};
+
+// It is posted to, without the help of the object's context.
+BOOST_AUTO_TEST_CASE(an_executor_of_the_users_own_is_not_the_systems)
+{
+    kit::drained_context home;
+    kit::drained_context away;
+    turnstile::event e(home);
+    completion c;
+    e.async_wait(asio::bind_executor(discreet_executor{away.get_executor()}, c.handler([] {})));
+    e.set();
+    kit::run(away);
+    BOOST_TEST(c.succeeded());
 }
 
 // An executor that has no memory for what it is given, if told so.
@@ -149,21 +184,28 @@ BOOST_AUTO_TEST_CASE(a_wake_up_that_cannot_be_queued_passes_its_grant_on)
     bool refuse = false;
     turnstile::mutex m(io);
     BOOST_TEST_REQUIRE(m.try_lock());
-    std::vector<completion> lost{completion(dropping::is_expected),
-                                 completion(dropping::is_expected)};
+    std::vector<completion> late(2);
     completion next;
     const auto hold = [](auto lock) { lock.release(); };
-    for (auto& c : lost)
+    for (auto& c : late)
         m.async_lock(asio::bind_executor(refusing(chaos, refuse), c.handler(hold)));
     m.async_lock(next.handler(hold));
     refuse = true;
     m.unlock(); // does not throw
-    refuse = false;
-    for (auto& c : lost)
-        BOOST_TEST(c.dropped());
     kit::run(io);
     BOOST_TEST(next.succeeded());
+    refuse = false;
     chaos.run();
+    for (auto& c : late)
+        BOOST_TEST(!c.done());
+    completion another;
+    m.async_lock(another.handler([](auto) {}));
+    m.unlock();
+    kit::run(io);
+    BOOST_TEST(another.succeeded());
+    chaos.run();
+    for (auto& c : late)
+        BOOST_TEST(c.aborted());
 }
 
 BOOST_AUTO_TEST_CASE(a_handler_on_an_idle_strand_is_queued_in_memory_of_its_own)
@@ -178,6 +220,44 @@ BOOST_AUTO_TEST_CASE(a_handler_on_an_idle_strand_is_queued_in_memory_of_its_own)
     kit::run(io);
     for (auto& c : all)
         BOOST_TEST(c.succeeded());
+}
+
+// An executor that wakes others while it is given something, and has no memory for that itself.
+struct wakes_others_and_refuses {
+    turnstile::event** other;
+
+    template <class Inner, class F>
+    void execute(const Inner& inner, F f) const
+    {
+        if (turnstile::event* e = std::exchange(*other, nullptr)) {
+            e->set();
+            throw std::bad_alloc();
+        }
+        inner.execute(std::move(f));
+    }
+};
+
+BOOST_AUTO_TEST_CASE(a_post_inside_a_post_that_fails_is_another)
+{
+    kit::drained_context io;
+    turnstile::event other{asio::any_io_executor(asio::make_strand(io))};
+    turnstile::event* next = nullptr;
+    turnstile::event e{asio::any_io_executor(
+        kit::wrapping_executor{io.get_executor(), wakes_others_and_refuses{&next}})};
+    completion inner;
+    completion outer;
+    other.async_wait(inner.handler([] {}));
+    e.async_wait(outer.handler([] {}));
+    next = &other;
+    e.set(); // it stays ready
+    BOOST_TEST(kit::poll_leaves_work(io));
+    BOOST_TEST(inner.succeeded());
+    BOOST_TEST(!outer.done());
+    completion another;
+    e.async_wait(another.handler([] {}));
+    kit::run(io);
+    BOOST_TEST(outer.succeeded());
+    BOOST_TEST(another.succeeded());
 }
 
 BOOST_AUTO_TEST_CASE(a_batched_wake_up_that_cannot_be_queued_goes_with_the_next)
@@ -366,6 +446,13 @@ BOOST_AUTO_TEST_CASE(what_is_the_systems_is_told_without_asking_for_its_context)
     BOOST_TEST(!is_system_executor(asio::make_strand(io)));
     BOOST_TEST(!is_system_executor(asio::any_io_executor(asio::make_strand(io))));
     BOOST_TEST(!is_system_executor(asio::make_strand(system)));
+    BOOST_TEST(!is_system_executor(discreet_executor{io.get_executor()}));
+    BOOST_TEST(!is_system_executor(asio::any_io_executor(discreet_executor{io.get_executor()})));
+    turnstile::detail::promise_executor* of_a_future = nullptr;
+    using other_future = asio::associated_executor_t<asio::async_result<
+        asio::use_future_t<>, void(error_code, std::unique_ptr<int>)>::completion_handler_type>;
+    BOOST_TEST(turnstile::detail::may_be_system_executor<std::decay_t<decltype(*of_a_future)>>);
+    BOOST_TEST(turnstile::detail::may_be_system_executor<other_future>);
 }
 
 #ifdef __linux__

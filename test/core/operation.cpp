@@ -1,5 +1,6 @@
 #include "kit/completion.hpp"
 #include "kit/failing_allocator.hpp"
+#include "kit/joining_thread.hpp"
 #include "kit/run.hpp"
 
 #include <turnstile/core/detail/observing_handler.hpp>
@@ -16,7 +17,6 @@
 #include <optional>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(the_handlers_memory_is_free_when_it_runs_before_the_initiat
     kit::allocation_plan plan;
     std::optional<std::size_t> live;
     const auto over_at_once = operation_of([](auto handler) {
-        std::jthread([h = std::move(handler)]() mutable { std::move(h)(error_code()); });
+        kit::joining_thread([h = std::move(handler)]() mutable { std::move(h)(error_code()); });
     });
     detail::start(over_at_once, io.get_executor(),
                   asio::bind_allocator(kit::failing_allocator<char>(plan),
@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(who_has_passed_the_handler_on_and_then_throws_completes_onc
         throw std::bad_alloc();
     });
     const auto over = operation_of([](auto handler) {
-        std::jthread([h = std::move(handler)]() mutable { std::move(h)(refused); });
+        kit::joining_thread([h = std::move(handler)]() mutable { std::move(h)(refused); });
         throw std::bad_alloc();
     });
     completion later;
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(a_handler_destroyed_by_another_thread_still_hears_of_the_fa
 {
     kit::drained_context io;
     const auto failing = operation_of([](auto handler) {
-        std::jthread([h = std::move(handler)] {});
+        kit::joining_thread([h = std::move(handler)] {});
         throw std::bad_alloc();
     });
     completion c;

@@ -5,6 +5,7 @@
 #include <turnstile/core/threading.hpp>
 
 #include <boost/asio.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <future>
@@ -94,6 +95,78 @@ BOOST_AUTO_TEST_CASE(a_call_from_outside_a_running_strand_is_noticed)
     BOOST_TEST(!gate.called_from_wrong_strand());
     gate.retire();
 }
+
+BOOST_AUTO_TEST_CASE(a_call_from_outside_a_running_context_is_noticed)
+{
+    asio::io_context io;
+    turnstile::detail::permit_gate<strand_confined> gate(io.get_executor(), 1U, 1U);
+    std::promise<bool> wrong_inside;
+    std::promise<void> seen;
+    std::thread worker([&] {
+        asio::post(io, [&] {
+            wrong_inside.set_value(gate.called_from_wrong_strand());
+            seen.get_future().wait();
+        });
+        io.run();
+    });
+    BOOST_TEST(!wrong_inside.get_future().get());
+    BOOST_TEST(gate.called_from_wrong_strand());
+    seen.set_value();
+    worker.join();
+    BOOST_TEST(!gate.called_from_wrong_strand());
+    gate.retire();
+}
+
+// The context has not stopped, but nobody runs it any more.
+BOOST_AUTO_TEST_CASE(a_call_after_a_thread_that_has_ended_is_let_pass)
+{
+    asio::io_context io;
+    const auto work = asio::make_work_guard(io);
+    turnstile::detail::permit_gate<strand_confined> gate(io.get_executor(), 1U, 1U);
+    std::thread([&] {
+        asio::post(io, [&] { BOOST_TEST(!gate.called_from_wrong_strand()); });
+        io.poll();
+    }).join();
+    BOOST_TEST(!gate.called_from_wrong_strand());
+    gate.retire();
+}
+
+#ifndef NDEBUG
+// Two threads run a context that has no strand. A call by one of them is noticed if the other is
+// just in a completion of the same object.
+BOOST_AUTO_TEST_CASE(a_call_beside_a_completion_is_noticed)
+{
+    asio::thread_pool pool(2);
+    using gate_type = turnstile::detail::permit_gate<strand_confined>;
+    const boost::intrusive_ptr<gate_type> gate(
+        new gate_type(pool.get_executor(), 0U, 1U, gate_type::grants::nothing));
+    std::promise<void> reached;
+    std::promise<void> seen;
+    struct blocking : turnstile::detail::permit_waiter {
+        blocking(std::promise<void>& r, std::promise<void>& s)
+            : permit_waiter(&blocking::run), reached_(r), seen_(s)
+        {
+        }
+        static void run(turnstile::detail::waiter& w, turnstile::detail::how)
+        {
+            auto& self = static_cast<blocking&>(w);
+            self.reached_.set_value();
+            self.seen_.get_future().wait();
+        }
+        std::promise<void>& reached_;
+        std::promise<void>& seen_;
+    } w(reached, seen);
+    gate->start(w);
+    BOOST_TEST(!gate->called_from_wrong_strand());
+    gate->release(1, gate_type::by_hand);
+    reached.get_future().wait();
+    BOOST_TEST(gate->called_from_wrong_strand());
+    seen.set_value();
+    pool.join();
+    BOOST_TEST(!gate->called_from_wrong_strand());
+    gate->retire();
+}
+#endif
 
 BOOST_AUTO_TEST_CASE(a_call_where_nothing_can_be_told_is_let_pass)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // main() of every test program, and with the header-only form all of Boost.Test.
 
+#include "kit/watchdog.hpp"
+
 #define BOOST_TEST_MODULE turnstile
 #ifdef TURNSTILE_TEST_HEADER_ONLY
 #    include <boost/test/included/unit_test.hpp>
@@ -42,6 +44,11 @@ private:
     };
 };
 
+struct watched_cases {
+    watched_cases() { kit::watch_cases(); }
+};
+
 } // namespace
 
+BOOST_TEST_GLOBAL_FIXTURE(watched_cases);
 BOOST_TEST_GLOBAL_FIXTURE(failed_cases);

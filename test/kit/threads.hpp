@@ -1,6 +1,8 @@
 // Real threads, for the stress tests.
 #pragma once
 
+#include "kit/joining_thread.hpp"
+
 #include <boost/asio/io_context.hpp>
 
 #include <atomic>
@@ -22,7 +24,7 @@ constexpr int rounds(int n) noexcept
 // Runs the context on several threads, to the end.
 inline void run_on_threads(boost::asio::io_context& io, int threads = 4)
 {
-    std::vector<std::jthread> pool;
+    std::vector<joining_thread> pool;
     for (int i = 0; i != threads; ++i)
         pool.emplace_back([&io] { io.run(); });
 }

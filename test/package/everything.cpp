@@ -153,7 +153,7 @@ asio::awaitable<void> supervise()
     int attempt = 0;
     const auto at_second = [&]() -> asio::awaitable<int> {
         if (++attempt == 1)
-            throw turnstile::system_error(errc::rejected);
+            throw turnstile::system_error(asio::error::connection_reset);
         co_return co_await work();
     };
     expect(co_await timeout.async_call(work) == 1, "timeout");

@@ -470,6 +470,40 @@ BOOST_AUTO_TEST_CASE(a_deadline_at_the_end_of_time_still_takes_a_slot)
     BOOST_TEST(!b.admit().has_value());
 }
 
+BOOST_AUTO_TEST_CASE(without_a_deadline_a_full_circuit_cannot_say_when_to_try_again)
+{
+    auto options = three_in_a_row();
+    options.probe_deadline = nanoseconds::max();
+    driven b(options);
+    b.fail(3);
+    b.pass(50ms);
+    const auto probe = b.admit();
+    BOOST_TEST((b.policy.retry_after(b.now) == nanoseconds::max()));
+    BOOST_TEST((b.policy.next_change() == nanoseconds::max()));
+    b.report(*probe, call_outcome::ignored);
+    BOOST_TEST((b.policy.retry_after(b.now) == 0ns));
+}
+
+BOOST_AUTO_TEST_CASE(the_earliest_deadline_of_several_probes_opens_it)
+{
+    auto options = three_in_a_row();
+    options.probes = 2;
+    options.success_threshold = 5;
+    options.probe_deadline = 1s;
+    driven b(options);
+    b.fail(3);
+    b.pass(50ms);
+    BOOST_TEST(b.admit().has_value());
+    b.pass(500ms);
+    BOOST_TEST(b.admit().has_value());
+    BOOST_TEST((b.policy.next_change() == b.now + 500ms));
+    BOOST_TEST((b.policy.retry_after(b.now) == 500ms));
+    b.pass(500ms - 1ns);
+    BOOST_TEST(b.state() == circuit_state::half_open);
+    b.pass(1ns); // the first one's deadline
+    BOOST_TEST(b.state() == circuit_state::open);
+}
+
 // ---------------------------------------------------------------------- late results ----
 
 BOOST_AUTO_TEST_CASE(late_results_of_an_earlier_state_change_nothing)

@@ -12,6 +12,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -532,6 +533,124 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(so_does_one_that_waits_in_vain, P, kit::policies)
         kit::run(io);
         BOOST_TEST(retry_after.count() == nanoseconds(100ms).count());
     }
+}
+
+// Lateness of the timer does not add up: nobody misses a deadline that could be met.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_late_timer_delays_nobody_behind, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 1));
+    BOOST_TEST(l.try_acquire());
+    completion first;
+    completion second;
+    completion third;
+    l.async_acquire(1, 100ms, first.handler(nothing));
+    l.async_acquire(1, 200ms, second.handler(nothing));
+    l.async_acquire(1, 300ms, third.handler(nothing));
+    pass(io, 150ms);
+    BOOST_TEST(first.succeeded());
+    BOOST_TEST(!second.done());
+    pass(io, 50ms);
+    BOOST_TEST(second.succeeded());
+    pass(io, 100ms);
+    BOOST_TEST(third.succeeded());
+    BOOST_TEST(l.time_until().count() == nanoseconds(100ms).count());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_waiter_that_fails_later_knows_when_to_try_again, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 1));
+    BOOST_TEST(l.try_acquire());
+    nanoseconds waited{};
+    nanoseconds called{};
+    const auto fail_into = [](std::exception_ptr e, nanoseconds& retry_after) {
+        BOOST_TEST_REQUIRE(bool(e));
+        try {
+            std::rethrow_exception(e);
+        } catch (const turnstile::rejection& r) {
+            BOOST_TEST((r.code() == errc::rate_limited));
+            retry_after = r.retry_after();
+        }
+    };
+    const auto acquire = [&]() -> asio::awaitable<void> { co_await l.async_acquire(1, 1s); };
+    asio::co_spawn(io, acquire, [&](std::exception_ptr e) { fail_into(e, waited); });
+    const auto op = []() -> asio::awaitable<void> { co_return; };
+    pass(io, 0s);
+    l.async_call(op, [&](std::exception_ptr e) { called = e ? 0s : 1s; });
+    l.set_limits(per_second(0.1, 1)); // a hundred times slower
+    pass(io, 0s);
+    BOOST_TEST(waited.count() == nanoseconds(10s).count());
+    pass(io, 10s);
+    BOOST_TEST(called.count() == nanoseconds(1s).count());
+}
+
+BOOST_AUTO_TEST_CASE(errors_say_which_member_was_wrong)
+{
+    asio::io_context io;
+    const auto says = [&](const bandwidth& b, const char* text) {
+        const auto matches = [&](const turnstile::system_error& e) {
+            return std::string(e.what()).find(text) == 0;
+        };
+        BOOST_CHECK_EXCEPTION(turnstile::rate_limiter(io, b), turnstile::system_error, matches);
+    };
+    says({1, 1s, 0}, "rate_limiter: burst must be at least 1");
+    says({0, 1s, 1}, "rate_limiter: permits must be at least 1");
+    says({1, 0s, 1}, "rate_limiter: period must be positive");
+}
+
+// A refund is exact as long as no more than 16 others were made since the permits were taken.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_refund_is_exact_after_16_others_and_safe_after_17, P, kit::policies)
+{
+    for (const std::size_t others : {16U, 17U}) {
+        kit::drained_context io;
+        limiter_of<P> l(io, per_second(10, 100));
+        BOOST_TEST(l.try_acquire(50));
+        request first(l, 1);
+        std::deque<request> later;
+        for (std::size_t i = 0; i != others; ++i)
+            later.emplace_back(l, 1);
+        kit::manual_clock::shift(100ms);
+        for (request& r : later)
+            r.cancel();
+        BOOST_TEST(l.time_until(100).count() == nanoseconds(5s).count());
+        first.cancel();
+        // 100 ms have passed since it was taken.
+        const nanoseconds left = others == 16 ? 4900ms : 5s;
+        BOOST_TEST(l.time_until(100).count() == left.count());
+        kit::run(io);
+    }
+}
+
+// The two rates are counted in ticks of different lengths.
+BOOST_AUTO_TEST_CASE_TEMPLATE(many_changes_of_the_rate_create_no_permits, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 5));
+    for (int i = 0; i != 100; ++i) {
+        kit::manual_clock::shift(5ms);
+        l.set_limits({per_second(17, 5)});
+        kit::manual_clock::shift(5ms);
+        l.set_limits({per_second(10, 5)});
+    }
+    int taken = 0;
+    while (taken != 100 && l.try_acquire())
+        ++taken;
+    BOOST_TEST(taken == 5);
+    BOOST_TEST((l.time_until(1) > 0ns && l.time_until(1) <= 101ms));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_reservation_counts_refunds_before_it_once, P,
+                              kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, std::vector{per_second(1, 10), per_second(2, 20)});
+    request first(l, 5);
+    auto later = l.reserve(10);
+    first.cancel();
+    later.cancel();
+    kit::run(io);
+    BOOST_TEST(l.available() == 10U);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(by_the_steady_clock_it_waits_too, P, kit::policies)

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <limits>
+#include <string>
 #include <vector>
 
 namespace {
@@ -60,17 +61,27 @@ BOOST_AUTO_TEST_CASE(a_token_that_was_not_needed_goes_back)
     BOOST_TEST(b.withdraw(0s));
 }
 
+// In steps that are less than a millionth of a token, or not a whole number of them.
 BOOST_AUTO_TEST_CASE(time_adds_and_nothing_is_rounded_away)
 {
-    retry_budget b({.per_call = 0, .per_second = 3, .capacity = 10});
-    nanoseconds now = 1s;
-    drain(b, now);
-    int retries = 0;
-    for (int i = 0; i != 1000; ++i) { // ten seconds in small steps
-        now += 10ms;
-        retries += b.withdraw(now) ? 1 : 0;
+    struct pace {
+        double per_second;
+        nanoseconds step;
+        int steps;
+        int tokens;
+    };
+    for (const pace& p :
+         {pace{3, 10ms, 1000, 30}, pace{1, 600ns, 5'000'000, 3}, pace{7, 333ns, 3'003'004, 7}}) {
+        retry_budget b({.per_call = 0, .per_second = p.per_second, .capacity = 100});
+        nanoseconds now = 1s;
+        drain(b, now);
+        int retries = 0;
+        for (int i = 0; i != p.steps; ++i) {
+            now += p.step;
+            retries += b.withdraw(now) ? 1 : 0;
+        }
+        BOOST_TEST(retries == p.tokens);
     }
-    BOOST_TEST(retries == 30);
 }
 
 BOOST_AUTO_TEST_CASE(it_never_holds_more_than_its_capacity)
@@ -96,6 +107,9 @@ BOOST_AUTO_TEST_CASE(senseless_figures_are_refused)
     const auto is_invalid = [](const turnstile::system_error& e) {
         return e.code() == turnstile::errc::invalid_argument;
     };
+    BOOST_CHECK_EXCEPTION(retry_budget b({0, 0, 0.5}), turnstile::system_error, [](const auto& e) {
+        return std::string(e.what()).find("retry_budget: capacity must be at least 1") == 0;
+    });
     const double nan = std::numeric_limits<double>::quiet_NaN();
     for (const retry_budget::options& o :
          {retry_budget::options{-1, 0, 1}, retry_budget::options{0, -1, 1},

@@ -2,6 +2,7 @@
 // and every call completes once.
 #include "kit/chaos_executor.hpp"
 #include "kit/completion.hpp"
+#include "kit/joining_thread.hpp"
 #include "kit/seed.hpp"
 #include "kit/wrapping_executor.hpp"
 
@@ -106,7 +107,7 @@ struct planned {
     void execute(const Inner& inner, F f) const
     {
         const auto poll_elsewhere = [&inner] {
-            std::jthread([&inner] { asio::query(inner, asio::execution::context).poll(); });
+            kit::joining_thread([&inner] { asio::query(inner, asio::execution::context).poll(); });
         };
         if (std::exchange(plan->refuse, false)) {
             poll_elsewhere();

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_local_wait_that_completes_elsewhere_ends_on_its_strand)
     std::thread handlers([&] { elsewhere.run(); });
     turnstile::local::mutex m(home);
     turnstile::local::condition c(home);
-    std::unique_lock<turnstile::local::mutex> lock(m, std::defer_lock);
+    turnstile::local::mutex::lock_type lock(m, std::defer_lock);
     std::atomic<int> completed = 0;
     int left = rounds;
     std::function<void()> next = [&] {

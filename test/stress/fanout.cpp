@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(every_receiver_accounts_for_every_value)
         for (int i = 0; i != receivers; ++i)
             asio::co_spawn(io, count_all(b.subscribe(), total), asio::detached);
         {
-            std::jthread sender([&] {
+            kit::joining_thread sender([&] {
                 for (int i = 0; i != rounds; ++i)
                     b.send(i);
                 b.close();
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(receivers_come_and_go_while_values_are_sent)
     for (int i = 0; i != 6; ++i)
         asio::co_spawn(io, visitor(*b, i), asio::detached);
     {
-        std::jthread sender([&] {
+        kit::joining_thread sender([&] {
             for (int i = 0; i != rounds; ++i)
                 b->send(std::make_shared<int>(i));
         });
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_lose_no_value)
     for (int i = 0; i != 4; ++i)
         asio::co_spawn(asio::make_strand(io), reader(b.subscribe(), i), asio::detached);
     {
-        std::jthread sender([&] {
+        kit::joining_thread sender([&] {
             for (int i = 0; i != rounds; ++i)
                 b.send(i);
             b.close();
@@ -166,9 +166,9 @@ BOOST_AUTO_TEST_CASE(every_reader_sees_the_last_value)
                          [&](error_code ec, auto) { satisfied += ec ? 0 : 1; });
     }
     {
-        std::jthread closer([&] {
+        kit::joining_thread closer([&] {
             {
-                std::vector<std::jthread> writers;
+                std::vector<kit::joining_thread> writers;
                 for (int i = 0; i != 2; ++i)
                     writers.emplace_back([&] {
                         for (int j = 0; j != rounds; ++j)
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(the_first_look_never_misses_the_last_value_before_close)
     for (auto& w : watches)
         w = std::make_unique<turnstile::watch<int>>(io, 1);
     std::atomic<std::size_t> at = 0; // the writer keeps close to the reader
-    std::jthread writer([&] {
+    kit::joining_thread writer([&] {
         for (std::size_t i = 0; i != watches.size(); ++i) {
             while (at < i) {
             }
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_watch_may_die_while_predicates_run)
         std::atomic<int> ended = 0;
         for (int i = 0; i != 4; ++i)
             w->async_wait_for([](int v) { return v == 100; }, [&](error_code, auto) { ++ended; });
-        std::jthread other([&] { io.run(); });
+        kit::joining_thread other([&] { io.run(); });
         w->set(1);
         w.reset();
         io.run();
@@ -231,13 +231,13 @@ BOOST_AUTO_TEST_CASE(the_ends_of_a_oneshot_meet_on_two_threads)
 {
     asio::io_context io;
     auto work = asio::make_work_guard(io);
-    std::jthread runner([&] { io.run(); });
+    kit::joining_thread runner([&] { io.run(); });
     std::atomic<int> values = 0;
     std::atomic<int> errors = 0;
     int sent = 0;
     for (int i = 0; i != rounds; ++i) {
         turnstile::oneshot<std::unique_ptr<int>> o(io);
-        std::jthread far_end([&, i, receiver = std::move(o.receiver)]() mutable {
+        kit::joining_thread far_end([&, i, receiver = std::move(o.receiver)]() mutable {
             receiver.async_receive(
                 [&](error_code ec, std::unique_ptr<int> v) { ++(!ec && v ? values : errors); });
             if (i % 3 != 0) {

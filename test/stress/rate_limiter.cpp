@@ -1,4 +1,6 @@
 // A rate limiter under real threads, by a clock that the threads move themselves.
+#include "kit/joining_thread.hpp"
+
 #include <turnstile/resilience/keyed_rate_limiter.hpp>
 #include <turnstile/resilience/rate_limiter.hpp>
 
@@ -48,7 +50,7 @@ struct shared_clock {
 template <class F>
 void on_threads(F f)
 {
-    std::vector<std::jthread> pool;
+    std::vector<kit::joining_thread> pool;
     for (int i = 0; i != threads; ++i)
         pool.emplace_back([&f, i] { f(i); });
 }

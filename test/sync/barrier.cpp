@@ -552,16 +552,53 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_party_cancelled_during_the_action_does_not_chang
                               kit::policies)
 {
     for (auto policy : {cancelled_party::withdraws, cancelled_party::breaks_barrier}) {
-        kit::drained_context io;
-        std::vector<party> all(2);
-        barrier_of<P> b(io, 2, {.action = [&] { all[0].cancel(); }, .on_cancel = policy});
-        arrive_all(b, all);
-        kit::run(io);
-        BOOST_TEST(all[0].result.aborted());
-        BOOST_TEST(all[1].result.succeeded());
-        BOOST_TEST(!b.broken());
-        BOOST_TEST(b.waiting() == 0U);
+        for (std::size_t cancelled : {0U, 1U}) { // the first, or the last to arrive
+            kit::drained_context io;
+            std::vector<party> all(2);
+            barrier_of<P> b(io, 2,
+                            {.action = [&] { all[cancelled].cancel(); }, .on_cancel = policy});
+            arrive_all(b, all);
+            BOOST_TEST(b.waiting() == 0U);
+            kit::run(io);
+            BOOST_TEST(all[cancelled].result.aborted());
+            BOOST_TEST(all[1 - cancelled].result.succeeded());
+            BOOST_TEST(!b.broken());
+            BOOST_TEST(b.waiting() == 0U);
+        }
     }
+}
+
+// The last to arrive is a coroutine, which goes on without waiting.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_round_that_its_action_resets_does_not_spoil_the_next, P,
+                              kit::policies)
+{
+    kit::drained_context io;
+    std::optional<barrier_of<P>> b;
+    bool interfere = true;
+    b.emplace(io, 2, barrier_options{.action = [&] {
+                  if (interfere)
+                      b->reset();
+              }});
+    const auto round = [&](party& other) {
+        error_code last;
+        asio::co_spawn(
+            io,
+            [&]() -> asio::awaitable<void> {
+                other.arrive_at(*b);
+                std::tie(last, std::ignore) =
+                    co_await b->async_arrive_and_wait(asio::as_tuple(asio::use_awaitable));
+            },
+            asio::detached);
+        kit::run(io);
+        return last;
+    };
+    party spoiled;
+    BOOST_TEST((round(spoiled) == errc::broken));
+    BOOST_TEST(spoiled.is_broken());
+    interfere = false;
+    party next;
+    BOOST_TEST(!round(next));
+    BOOST_TEST(next.result.succeeded());
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(the_action_may_reset_or_abort_its_own_round, P, kit::policies)
@@ -618,6 +655,46 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_action_may_destroy_the_barrier, P, kit::polici
     kit::run(io);
     BOOST_TEST(all[0].result.aborted());
     BOOST_TEST(all[1].result.aborted());
+}
+
+// Nobody waits then, so that nothing but the call itself keeps the action alive.
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_action_may_destroy_a_barrier_of_one_party, P, kit::policies)
+{
+    for (int way = 0; way != 3; ++way) {
+        kit::drained_context io;
+        std::unique_ptr<barrier_of<P>> b;
+        bool alive = false;
+        auto owned = std::make_shared<int>(0);
+        const std::weak_ptr<int> watched = owned;
+        b = std::make_unique<barrier_of<P>>(
+            io, 1, barrier_options{.action = [&b, &alive, watched, owned = std::move(owned)] {
+                auto& result = alive;
+                const auto mine = watched;
+                b.reset();
+                result = !mine.expired();
+            }});
+        std::optional<party> callback(std::in_place);
+        error_code coroutine;
+        if (way == 0) {
+            callback->arrive_at(*b);
+        } else if (way == 1) {
+            b->arrive_and_drop();
+        } else {
+            asio::co_spawn(
+                io,
+                [&]() -> asio::awaitable<void> {
+                    std::tie(coroutine, std::ignore) =
+                        co_await b->async_arrive_and_wait(asio::as_tuple(asio::use_awaitable));
+                },
+                asio::detached);
+        }
+        kit::run(io);
+        BOOST_TEST(alive, "the action was destroyed while it ran");
+        BOOST_TEST(callback->result.aborted() == (way == 0));
+        BOOST_TEST((coroutine == asio::error::operation_aborted) == (way == 2));
+        callback.reset(); // whose signal could still have reached it
+        BOOST_TEST(watched.expired(), "the action has leaked");
+    }
 }
 
 // ---- Cancel at step k -----------------------------------------------------------------------

@@ -2,12 +2,16 @@
 #include "kit/policies.hpp"
 #include "kit/run.hpp"
 
+#include <turnstile/sync/event.hpp>
 #include <turnstile/sync/mutex.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <optional>
+#include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -64,6 +68,33 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(unlocking_an_unlocked_mutex_is_an_error, P, kit::p
     BOOST_TEST(!m.try_lock(), "the failed unlock has added a second lock");
     m.unlock(ec);
     BOOST_TEST(!ec);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(unlocking_beneath_a_lock_is_an_error, P, kit::policies)
+{
+    kit::drained_context io;
+    mutex_of<P> m(io);
+    error_code ec;
+    turnstile::unique_lock lock(m, std::try_to_lock);
+    m.unlock(ec);
+    BOOST_TEST((ec == errc::not_locked));
+    BOOST_TEST(m.is_locked(), "the failed unlock has unlocked it");
+    completion next;
+    m.async_lock(next.handler([&](auto own) {
+        m.unlock(ec);
+        BOOST_TEST((ec == errc::not_locked));
+        BOOST_TEST(own.owns_lock());
+    }));
+    ec = {};
+    m.unlock(ec); // with a waiter
+    BOOST_TEST((ec == errc::not_locked));
+    lock.unlock();
+    ec = {};
+    m.unlock(ec); // with a grant on its way
+    BOOST_TEST((ec == errc::not_locked));
+    kit::run(io);
+    BOOST_TEST(next.succeeded());
+    BOOST_TEST(!m.is_locked());
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(works_with_the_guards_of_std, P, kit::policies)
@@ -130,6 +161,27 @@ BOOST_AUTO_TEST_CASE(a_typed_executor_gives_typed_coroutines)
         asio::detached);
     kit::run(io);
     BOOST_TEST(finished);
+}
+
+// The strand last ran on another thread, and its context has not stopped.
+BOOST_AUTO_TEST_CASE(a_handler_that_goes_with_the_context_may_own_a_local_lock)
+{
+    std::optional<asio::io_context> io(std::in_place);
+    std::optional strand(asio::make_strand(*io));
+    turnstile::local::event never(*strand);
+    turnstile::local::mutex m(*strand);
+    std::thread([&] {
+        asio::post(*strand, [&] {
+            turnstile::unique_lock lock(m, std::try_to_lock);
+            BOOST_TEST(lock.owns_lock());
+            never.async_wait([own = std::move(lock)](error_code) {});
+        });
+        io->poll();
+    }).join();
+    BOOST_TEST(!io->stopped());
+    strand.reset();
+    io.reset();
+    BOOST_TEST(!m.is_locked());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

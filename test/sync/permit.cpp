@@ -4,7 +4,10 @@
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <cstddef>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -110,6 +113,29 @@ BOOST_AUTO_TEST_CASE(detached_ones_are_the_callers)
         permit again(s, 2);
     }
     BOOST_TEST(s.available() == 5U);
+}
+
+// Handles are counted up to a bound; beyond it they still work.
+BOOST_AUTO_TEST_CASE(there_may_be_more_of_them_than_are_counted)
+{
+    constexpr std::size_t many = (std::size_t(1) << 22) + 8;
+    turnstile::semaphore large(io, many, many);
+    std::vector<permit> all;
+    all.reserve(many);
+    for (std::size_t i = 0; i != many / 2; ++i) {
+        all.push_back(large.try_acquire());
+        BOOST_TEST_REQUIRE(static_cast<bool>(all.back()));
+    }
+    BOOST_TEST(large.available() == many - many / 2);
+    all.clear();
+    BOOST_TEST(large.available() == many);
+    for (std::size_t i = 0; i != many; ++i)
+        all.push_back(large.try_acquire());
+    BOOST_TEST(large.available() == 0U);
+    permit none = large.try_acquire();
+    BOOST_TEST(!none);
+    all.clear();
+    BOOST_TEST(large.available() == many);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

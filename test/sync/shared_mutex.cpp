@@ -432,7 +432,7 @@ struct upgrade {
 template <class P>
 using upgrade_of_upgradable = upgrade<mutex_of<P>, turnstile::upgrade_lock<mutex_of<P>>>;
 template <class P>
-using upgrade_of_shared = upgrade<mutex_of<P>, std::shared_lock<mutex_of<P>>>;
+using upgrade_of_shared = upgrade<mutex_of<P>, turnstile::shared_lock<mutex_of<P>>>;
 
 using upgrades = std::tuple<upgrade_of_upgradable<turnstile::thread_safe>,
                             upgrade_of_upgradable<turnstile::strand_confined>,
@@ -447,7 +447,7 @@ using mutex_for = decltype(mutex_type_of(std::declval<U>()));
 template <class M, class Lock>
 bool still_holds(const M& m, const upgrade<M, Lock>& u)
 {
-    constexpr bool is_shared = std::is_same_v<Lock, std::shared_lock<M>>;
+    constexpr bool is_shared = std::is_same_v<Lock, turnstile::shared_lock<M>>;
     return u.lock.owns_lock() && (is_shared ? m.is_locked_shared() : m.is_locked_upgrade());
 }
 
@@ -574,7 +574,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(upgrading_a_lock_that_is_not_held_is_an_error, P, 
     mutex_of<P> m(io);
     mutex_of<P> other(io);
     turnstile::upgrade_lock<mutex_of<P>> none;
-    std::shared_lock<mutex_of<P>> elsewhere(other, std::try_to_lock);
+    turnstile::shared_lock<mutex_of<P>> elsewhere(other, std::try_to_lock);
     completion a;
     completion b;
     m.async_upgrade(none, a.handler(keep()));
@@ -627,7 +627,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_downgrade_admits_readers_and_never_a_writer, P, 
     for (auto preference : all_preferences) {
         kit::drained_context io;
         mutex_of<P> m(io, preference);
-        std::unique_lock writing(m, std::try_to_lock);
+        turnstile::unique_lock writing(m, std::try_to_lock);
         completion reader;
         completion writer;
         completion late;
@@ -672,7 +672,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(downgrading_what_is_not_locked_is_an_error, P, kit
     asio::io_context io;
     mutex_of<P> m(io);
     mutex_of<P> other(io);
-    std::unique_lock elsewhere(other, std::try_to_lock);
+    turnstile::unique_lock elsewhere(other, std::try_to_lock);
     error_code ec;
     BOOST_TEST(!m.downgrade(std::move(elsewhere), ec).owns_lock());
     BOOST_TEST((ec == errc::not_locked));
@@ -760,7 +760,7 @@ private:
         int answers = 0;
         error_code failed;
         turnstile::upgrade_lock<mutex> upgradable;
-        std::shared_lock<mutex> shared;
+        turnstile::shared_lock<mutex> shared;
     };
 
     template <class F>

@@ -199,9 +199,10 @@ public:
     ///
     /// Completes when: a value or an error was sent, or the sender is gone.
     /// Signature: `void(error_code, T)`, or `void(error_code)` if T is void.
-    /// Errors: the one that was sent; `errc::sender_gone` if the sender went without a word;
-    /// `errc::closed` if the value was received before, or `close` was called before it came;
-    /// `operation_aborted` if cancelled, or this end was destroyed.
+    /// Errors, the first that applies: the one that was sent; `errc::closed` if an earlier receive
+    /// got the value; `errc::sender_gone` if the sender was destroyed without sending;
+    /// `errc::closed` if `close` was called and nothing had been sent. `operation_aborted` if
+    /// cancelled, or this end was destroyed.
     /// Executor: the handler's associated executor, by default the oneshot's own.
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: cancelled before the handler runs, it has received nothing; the value

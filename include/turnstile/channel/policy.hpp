@@ -1,7 +1,15 @@
 // What a queue does when it is full, in which order it serves, and how it is closed.
 #pragma once
 
+#include <turnstile/core/enum_names.hpp>
+
+#include <cstddef>
+#include <limits>
+
 namespace turnstile {
+
+/// The capacity of a queue that takes any number of items.
+inline constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
 
 /// What becomes of a push that finds no room.
 enum class overflow {
@@ -24,5 +32,14 @@ enum class closing {
     drain,   ///< They can still be popped.
     discard, ///< They are destroyed.
 };
+
+template <>
+inline constexpr auto detail::enum_names<overflow> =
+    std::to_array<std::string_view>({"wait", "drop_oldest", "drop_newest", "drop_worst", "reject"});
+template <>
+inline constexpr auto detail::enum_names<order> = std::to_array<std::string_view>({"fifo", "lifo"});
+template <>
+inline constexpr auto detail::enum_names<closing> = std::to_array<std::string_view>({"drain",
+                                                                                     "discard"});
 
 } // namespace turnstile

@@ -37,7 +37,9 @@ private:
 /// must not throw, nor use the queue. Priority can be moved and swapped without throwing.
 ///
 /// Fairness: strict FIFO among those who push, and among those who pop.
-/// Destruction: every waiter completes with `operation_aborted`; items are destroyed.
+/// Destruction: every waiter completes with `operation_aborted`, and items are destroyed. A push
+/// that has not completed succeeds exactly if its item has left the queue before. A reservation
+/// may outlive the queue.
 template <class T, class Priority = int, class Compare = std::less<Priority>,
           class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_priority_queue
@@ -52,18 +54,18 @@ public:
         using other = basic_priority_queue<T, Priority, Compare, Other, Threading>;
     };
 
-    /// A queue with room for `capacity` items: 0 makes it a rendezvous. Throws
-    /// `errc::invalid_argument` for `overflow::drop_oldest`.
-    explicit basic_priority_queue(const Executor& executor, std::size_t capacity = base::unbounded,
-                                  overflow on_full = overflow::wait, Compare compare = Compare())
+    /// A queue with room for `capacity` items: 0 makes it a rendezvous, `unbounded` makes it take
+    /// any number. Throws `errc::invalid_argument` for `overflow::drop_oldest`.
+    basic_priority_queue(const Executor& executor, std::size_t capacity,
+                         overflow on_full = overflow::wait, Compare compare = Compare())
         : base(executor, capacity, checked(on_full), std::move(compare))
     {
     }
 
     /// The same, with the context's executor.
     template <detail::execution_context Context>
-    explicit basic_priority_queue(Context& context, std::size_t capacity = base::unbounded,
-                                  overflow on_full = overflow::wait, Compare compare = Compare())
+    basic_priority_queue(Context& context, std::size_t capacity, overflow on_full = overflow::wait,
+                         Compare compare = Compare())
         : basic_priority_queue(context.get_executor(), capacity, on_full, std::move(compare))
     {
     }
@@ -75,13 +77,14 @@ public:
     /// Signature: `void(error_code, item_handle)`.
     /// Errors: `errc::closed` if the queue is closed, now or while it waits; `errc::rejected` if
     /// there is no room and the policy is `overflow::reject`; `operation_aborted` if cancelled,
-    /// or the queue was destroyed. Then the value is not in the queue, and has been destroyed; to
-    /// keep it until it is certain to enter, use `async_reserve`.
+    /// or if the value was destroyed with the queue, before a pop took it. Then the value is not
+    /// in the queue, and has been destroyed; to keep it until it is certain to enter, use
+    /// `async_reserve`.
     /// Executor: the handler's associated executor, by default the queue's own.
     /// Cancellation: terminal, partial and total.
-    /// Cancel safety: cancelled before the handler runs, the value is taken out of the queue
-    /// again, and what it displaced is put back. Only if somebody has popped it already, or all
-    /// that is there is on its way to somebody, is it too late: then the push succeeds.
+    /// Cancel safety: cancelled before the handler runs, the push withdraws its value from the
+    /// queue. It is too late to cancel, and the push succeeds, if the value has been popped, if
+    /// every item of the queue is on its way to a pop, or if the push has dropped an item.
     /// Fairness: FIFO. Thread safety: as the policy says.
     template <token_for<item_handle> Token = default_token_t<Executor>>
     auto async_push(T value, Priority priority, Token&& token = Token())
@@ -144,7 +147,8 @@ private:
     static overflow checked(overflow on_full)
     {
         if (on_full == overflow::drop_oldest)
-            detail::throw_error(errc::invalid_argument, "priority_queue");
+            detail::throw_error(errc::invalid_argument,
+                                "priority_queue: on_full must not be drop_oldest");
         return on_full;
     }
 };

@@ -24,7 +24,9 @@ extern template class item_gate<strand_confined, line_store>;
 /// the value is lost. So does one of the default constructor, where there is an error and no value.
 ///
 /// Fairness: strict FIFO among those who push, and among those who pop.
-/// Destruction: every waiter completes with `operation_aborted`; items are destroyed.
+/// Destruction: every waiter completes with `operation_aborted`, and items are destroyed. A push
+/// that has not completed succeeds exactly if its item has left the queue before. A reservation
+/// may outlive the queue.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_queue : public detail::item_queue<T, Executor, Threading, detail::line_store> {
     using base = detail::item_queue<T, Executor, Threading, detail::line_store>;
@@ -36,17 +38,18 @@ public:
     };
 
     /// A queue with room for `capacity` items: 0 makes it a rendezvous, where each push waits for
-    /// somebody to pop. Throws `errc::invalid_argument` for `overflow::drop_worst`.
-    explicit basic_queue(const Executor& executor, std::size_t capacity = base::unbounded,
-                         overflow on_full = overflow::wait, order o = order::fifo)
+    /// a pop, and `unbounded` makes it take any number. Throws `errc::invalid_argument` for
+    /// `overflow::drop_worst`.
+    basic_queue(const Executor& executor, std::size_t capacity, overflow on_full = overflow::wait,
+                order o = order::fifo)
         : base(executor, capacity, checked(on_full), o)
     {
     }
 
     /// The same, with the context's executor.
     template <detail::execution_context Context>
-    explicit basic_queue(Context& context, std::size_t capacity = base::unbounded,
-                         overflow on_full = overflow::wait, order o = order::fifo)
+    basic_queue(Context& context, std::size_t capacity, overflow on_full = overflow::wait,
+                order o = order::fifo)
         : basic_queue(context.get_executor(), capacity, on_full, o)
     {
     }
@@ -58,14 +61,14 @@ public:
     /// Signature: `void(error_code)`.
     /// Errors: `errc::closed` if the queue is closed, now or while it waits; `errc::rejected` if
     /// there is no room and the policy is `overflow::reject`; `operation_aborted` if cancelled,
-    /// or the queue was destroyed. Then the value is not in the queue, and has been destroyed; to
-    /// keep it until it is certain to enter, use `async_reserve`.
+    /// or if the value was destroyed with the queue, before a pop took it. Then the value is not
+    /// in the queue, and has been destroyed; to keep it until it is certain to enter, use
+    /// `async_reserve`.
     /// Executor: the handler's associated executor, by default the queue's own.
     /// Cancellation: terminal, partial and total.
-    /// Cancel safety: cancelled before the handler runs, the value is taken out of the queue
-    /// again, and what it displaced is put back, unless what came after that has been popped.
-    /// Only if somebody has popped the value already, or all that is there is on its way to
-    /// somebody, is it too late: then the push succeeds.
+    /// Cancel safety: cancelled before the handler runs, the push withdraws its value from the
+    /// queue. It is too late to cancel, and the push succeeds, if the value has been popped, if
+    /// every item of the queue is on its way to a pop, or if the push has dropped an item.
     /// Fairness: FIFO. Thread safety: as the policy says.
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_push(T value, Token&& token = Token())
@@ -102,7 +105,7 @@ private:
     static overflow checked(overflow on_full)
     {
         if (on_full == overflow::drop_worst)
-            detail::throw_error(errc::invalid_argument, "queue");
+            detail::throw_error(errc::invalid_argument, "queue: on_full must not be drop_worst");
         return on_full;
     }
 };

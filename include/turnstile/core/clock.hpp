@@ -2,6 +2,8 @@
 // every policy counts in integer nanoseconds that saturate instead of overflowing.
 #pragma once
 
+#include <turnstile/core/detail/checked_arithmetic.hpp>
+
 #include <chrono>
 #include <concepts>
 #include <cstdint>
@@ -10,13 +12,19 @@
 
 namespace turnstile {
 
-/// A clock Turnstile can be driven by: `std::chrono::steady_clock`, or a test's own.
+/// A clock Turnstile can be driven by: `std::chrono::steady_clock`, or a test's own. The
+/// requirements are those of the standard's *Clock* (libc++ has no `std::chrono::is_clock`).
 template <class T>
-concept clock_policy = std::chrono::is_clock_v<T> && requires
+concept clock_policy = requires
 {
+    typename T::rep;
+    typename T::period;
+    typename T::duration;
+    typename T::time_point;
     {
         T::now()
         } -> std::same_as<typename T::time_point>;
+    T::is_steady;
 };
 
 /// What objects use unless another clock is named.
@@ -29,7 +37,7 @@ using nanoseconds = std::chrono::duration<std::int64_t, std::nano>;
 constexpr nanoseconds saturating_add(nanoseconds a, nanoseconds b) noexcept
 {
     std::int64_t sum = 0;
-    if (!__builtin_add_overflow(a.count(), b.count(), &sum))
+    if (!detail::add_overflows(a.count(), b.count(), sum))
         return nanoseconds(sum);
     return b.count() > 0 ? nanoseconds::max() : nanoseconds::min();
 }
@@ -38,7 +46,7 @@ constexpr nanoseconds saturating_add(nanoseconds a, nanoseconds b) noexcept
 constexpr nanoseconds saturating_sub(nanoseconds a, nanoseconds b) noexcept
 {
     std::int64_t difference = 0;
-    if (!__builtin_sub_overflow(a.count(), b.count(), &difference))
+    if (!detail::subtract_overflows(a.count(), b.count(), difference))
         return nanoseconds(difference);
     return b.count() < 0 ? nanoseconds::max() : nanoseconds::min();
 }
@@ -47,7 +55,7 @@ constexpr nanoseconds saturating_sub(nanoseconds a, nanoseconds b) noexcept
 constexpr nanoseconds saturating_mul(nanoseconds a, std::int64_t factor) noexcept
 {
     std::int64_t product = 0;
-    if (!__builtin_mul_overflow(a.count(), factor, &product))
+    if (!detail::multiply_overflows(a.count(), factor, product))
         return nanoseconds(product);
     return (a.count() < 0) == (factor < 0) ? nanoseconds::max() : nanoseconds::min();
 }

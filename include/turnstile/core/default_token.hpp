@@ -21,6 +21,22 @@ struct default_token<Executor> {
     using type = typename Executor::default_completion_token_type;
 };
 
+// The default token of a free function that takes an executor. The type of that executor is an
+// accident of the call, so by default the call can be awaited in an ordinary awaitable<T>.
+template <class Executor>
+struct call_token {
+    using type = asio::use_awaitable_t<>;
+};
+
+template <class Executor>
+    requires requires { typename Executor::default_completion_token_type; }
+struct call_token<Executor> {
+    using type = typename Executor::default_completion_token_type;
+};
+
+template <class Executor>
+using call_token_t = typename call_token<Executor>::type;
+
 } // namespace detail
 
 /// A completion token for an operation with the signature `void(error_code, T)`, or

@@ -4,6 +4,7 @@
 #include <turnstile/core/config.hpp>
 #include <turnstile/core/export.hpp>
 
+#include <string_view>
 #include <type_traits>
 
 namespace turnstile {
@@ -29,10 +30,14 @@ enum class errc {
     sender_gone,       ///< The sending end is gone, and has sent nothing.
     upgrade_conflict,  ///< Another upgrade waits already; both would wait for each other.
     operation_failed,  ///< The operation threw an exception that carries no error code.
+    context_mismatch,  ///< The mutex and the condition are of different execution contexts.
 };
 
 /// The category of `errc`, named "turnstile".
 TURNSTILE_EXPORT const boost::system::error_category& error_category() noexcept;
+
+/// The message of an error, as `make_error_code(code).message()` gives it.
+TURNSTILE_EXPORT std::string_view to_string(errc code) noexcept;
 
 inline error_code make_error_code(errc code) noexcept
 {
@@ -46,6 +51,13 @@ namespace detail {
 TURNSTILE_EXPORT void throw_if(const error_code& ec, const char* where);
 // For what is known to be an error.
 [[noreturn]] TURNSTILE_COLD TURNSTILE_EXPORT void throw_error(errc code, const char* where);
+// For options: throws `errc::invalid_argument` with a text that names the member and its rule, if
+// there is one.
+inline void throw_if_wrong(const char* rule)
+{
+    if (rule)
+        throw_error(errc::invalid_argument, rule);
+}
 
 } // namespace detail
 } // namespace turnstile

@@ -71,6 +71,8 @@ private:
 /// A stage wraps operations: `stage.async_call(operation, token)` is an initiating function
 /// that runs the operation under its protection.
 ///
+/// It is called as an lvalue, and must outlive the pipeline that refers to it.
+///
 /// This is the one form that a circuit breaker, a bulkhead, a rate limiter or a user's own
 /// class needs to have to be part of a `pipeline`:
 /// - the operation is taken by value or forwarding reference, and may be any `operation`;

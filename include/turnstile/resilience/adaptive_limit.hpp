@@ -11,8 +11,8 @@
 
 namespace turnstile {
 
-/// Limits on concurrency are smaller than this: 2^60.
-inline constexpr std::uint64_t limit_bound = std::uint64_t(1) << 60;
+/// Limits on concurrency are smaller than this: 2^32.
+inline constexpr std::uint64_t limit_bound = std::uint64_t(1) << 32;
 
 /// One finished call, as an adaptive limit wants to know it.
 struct limit_sample {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
+#include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/export.hpp>
 #include <turnstile/core/operation.hpp>
@@ -22,6 +23,10 @@ namespace turnstile {
 
 /// Closed: calls pass. Open: calls are rejected. Half-open: a few calls pass, as probes.
 enum class circuit_state : unsigned char { closed, open, half_open };
+
+template <>
+inline constexpr auto detail::enum_names<circuit_state> =
+    std::to_array<std::string_view>({"closed", "open", "half_open"});
 
 /// Opens after so many failures in a row. A slow call counts as a failure.
 struct consecutive_failures {
@@ -67,7 +72,7 @@ struct breaker_options {
     std::uint32_t probes = 1;
     /// How many of them must succeed for it to close; one failure opens it again.
     std::uint32_t success_threshold = 1;
-    /// A probe that has not reported after this time has failed.
+    /// A probe that has not reported after this time has failed; `nanoseconds::max()`: never.
     nanoseconds probe_deadline = std::chrono::seconds(30);
 
     /// How long it stays open the first time.
@@ -84,8 +89,8 @@ struct breaker_options {
     /// throws, the proposed duration holds. Less than zero is zero.
     std::function<nanoseconds(const break_info&)> break_duration = nullptr;
 
-    /// What a failed call says; not asked about others. By default a cancelled call is
-    /// ignored, and any other failure is one.
+    /// What a failed call says; not asked about others. By default a cancelled call and one
+    /// that another stage refused (`is_refusal`) are ignored, and any other failure is one.
     std::function<call_outcome(const failure&)> classify = nullptr;
 };
 
@@ -143,7 +148,8 @@ public:
 
     /// When time alone changes the state; never: `nanoseconds::max()`.
     [[nodiscard]] nanoseconds next_change() const noexcept;
-    /// How long until a call may be admitted again; zero if one would be now.
+    /// How long until a call may be admitted again; zero if one would be now, and
+    /// `nanoseconds::max()` if time alone does not lead to it.
     [[nodiscard]] nanoseconds retry_after(nanoseconds now) const noexcept;
 
     /// What is counted in the window.

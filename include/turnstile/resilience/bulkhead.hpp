@@ -4,6 +4,7 @@
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
 #include <turnstile/core/detail/start_wait.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/core/threading.hpp>
@@ -14,6 +15,7 @@
 #include <turnstile/resilience/detail/held_call.hpp>
 #include <turnstile/resilience/detail/permitted_call.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace turnstile {
@@ -21,7 +23,7 @@ namespace turnstile {
 /// A place in a bulkhead, given back when it goes out of scope. With an adaptive limit, how
 /// long it was held and how it was given back say whether the limit is right.
 ///
-/// Movable, not copyable. It must not outlive its bulkhead. Not itself thread safe.
+/// Movable, not copyable. It may outlive its bulkhead. Not itself thread safe.
 template <class State>
 class [[nodiscard]] bulkhead_permit {
     using held_type = detail::held_call<State*, detail::bulkhead_ticket>;
@@ -68,7 +70,7 @@ private:
 /// Fairness: strict FIFO, and `try_acquire` fails while others wait.
 /// Listeners: of every change of the limit, as `limit_change`.
 /// Destruction: every waiter completes with `operation_aborted`; calls that are out go on,
-/// and nobody is told of their end. Permits must not outlive it.
+/// and nobody is told of their end. Permits may outlive it.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_bulkhead : public detail::listening_object<Executor, Threading,
@@ -88,7 +90,8 @@ public:
 
     /// An empty bulkhead. Throws `system_error` with `errc::invalid_argument` if an option is
     /// out of its range.
-    explicit basic_bulkhead(const Executor& executor, const bulkhead_options& options = {})
+    explicit basic_bulkhead(const std::type_identity_t<Executor>& executor,
+                            const bulkhead_options& options = {})
         : base(executor, options)
     {
     }
@@ -124,7 +127,8 @@ public:
     [[nodiscard]] permit_type try_acquire() noexcept
     {
         state_type& state = this->state();
-        return state.try_acquire(1) ? permit_type(&state, state.ticket()) : permit_type();
+        return state.try_acquire(1, state_type::as_handle) ? permit_type(&state, state.ticket())
+                                                           : permit_type();
     }
 
     /// Waits for a place, makes the call, and gives the place back when it completes.
@@ -153,6 +157,9 @@ public:
     {
         return call(std::forward<Op>(op), std::move(classify), std::forward<Token>(token));
     }
+    template <class Op, class... Rest>
+        requires detail::mistaken_operation<Op, Rest...>
+    auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
     /// Changes a fixed limit. When it grows those who wait go in; when it shrinks those who
     /// are inside stay, and nobody goes in until enough have left.
@@ -183,7 +190,7 @@ private:
     template <class Op, class Classify, class Token>
     auto call(Op&& op, Classify classify, Token&& token)
     {
-        using held = detail::held_call<boost::intrusive_ptr<state_type>, detail::bulkhead_ticket>;
+        using held = detail::held_call<state_type*, detail::bulkhead_ticket>;
         using call_ask = detail::bulkhead_ask<Executor, state_type, Threading, held>;
         using enter = detail::report_end<operation_signature_t<Op>, held, Classify>;
         return detail::call_when_permitted(call_ask{&this->executor(), &this->state()},

@@ -1,6 +1,8 @@
 // What the end of a call says about the service that was called.
 #pragma once
 
+#include <turnstile/core/enum_names.hpp>
+
 #include <cstdint>
 
 namespace turnstile {
@@ -8,6 +10,10 @@ namespace turnstile {
 /// Success and failure are counted; what is ignored says nothing (a cancelled call, a bad
 /// request).
 enum class call_outcome : unsigned char { success, failure, ignored };
+
+template <>
+inline constexpr auto detail::enum_names<call_outcome> =
+    std::to_array<std::string_view>({"success", "failure", "ignored"});
 
 /// A number of calls, and how many of them failed or were slow.
 struct call_tally {

@@ -4,6 +4,7 @@
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
 #include <turnstile/core/detail/start_wait.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/core/threading.hpp>
@@ -14,6 +15,7 @@
 #include <turnstile/resilience/detail/held_call.hpp>
 #include <turnstile/resilience/rejection.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace turnstile {
@@ -22,7 +24,8 @@ namespace turnstile {
 /// went, once; one that is destroyed unreported counts as ignored, and makes room for another
 /// probe. A report that comes when the state it was admitted in is over changes nothing.
 ///
-/// Movable, not copyable. It must not outlive its breaker. Not itself thread safe.
+/// Movable, not copyable. It may outlive its breaker, and the execution context: it keeps the
+/// state, and then its report changes nothing. Not itself thread safe.
 template <class State>
 class [[nodiscard]] breaker_permit {
 public:
@@ -40,8 +43,8 @@ public:
     {
         return call_ && call_.ticket().slot != breaker_ticket::no_slot;
     }
-    /// Of a permit that was not given: how long until one may be, `nanoseconds::max()` if
-    /// nobody can tell.
+    /// Of a permit that was not given: how long until one may be, `nanoseconds::max()` if that
+    /// is unknown.
     [[nodiscard]] nanoseconds retry_after() const noexcept { return retry_after_; }
 
     /// Reports the call; does nothing if there is none, or it has been reported. Listeners
@@ -56,13 +59,15 @@ private:
     friend class basic_circuit_breaker;
     using held_type = detail::held_call<State*, breaker_ticket>;
 
-    breaker_permit(State* state, const breaker_ticket& ticket, nanoseconds retry_after) noexcept
-        : call_(state, ticket), retry_after_(retry_after)
+    explicit breaker_permit(State& state) noexcept
+        : call_([&](breaker_ticket& ticket) {
+              return state.admit_call(ticket, retry_after_) ? &state : nullptr;
+          })
     {
     }
 
+    nanoseconds retry_after_{}; // first: it is written while the call is admitted
     held_type call_;
-    nanoseconds retry_after_{};
 };
 
 /// Lets calls pass while they go well. When too many fail or are slow it opens, and calls are
@@ -75,7 +80,7 @@ private:
 ///
 /// Listeners: of every change of state, as `circuit_change`.
 /// Destruction: every waiter completes with `operation_aborted`; calls that are out go on,
-/// and nobody is told of their end. Permits must not outlive it.
+/// and nobody is told of their end. Permits may outlive it.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_circuit_breaker
@@ -96,7 +101,8 @@ public:
 
     /// A closed circuit. Throws `system_error` with `errc::invalid_argument` if an option is
     /// out of its range.
-    explicit basic_circuit_breaker(const Executor& executor, const breaker_options& options = {})
+    explicit basic_circuit_breaker(const std::type_identity_t<Executor>& executor,
+                                   const breaker_options& options = {})
         : base(executor, options)
     {
     }
@@ -107,6 +113,8 @@ public:
         : basic_circuit_breaker(context.get_executor(), options)
     {
     }
+
+    ~basic_circuit_breaker() { block().orphan(); }
 
     /// Makes the call, if the circuit lets it pass, and takes note of how it went.
     ///
@@ -135,17 +143,14 @@ public:
     {
         return call(std::forward<Op>(op), std::move(classify), std::forward<Token>(token));
     }
+    template <class Op, class... Rest>
+        requires detail::mistaken_operation<Op, Rest...>
+    auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
     /// Asks to make one call. An empty permit means that it is rejected, and says when to try
     /// again. Through a closed circuit this takes no lock, and reads no clock unless calls are
     /// timed. Thread safety: as the policy says.
-    [[nodiscard]] permit_type try_acquire() noexcept
-    {
-        breaker_ticket ticket;
-        nanoseconds retry_after{};
-        const bool admitted = block().admit_call(ticket, retry_after);
-        return permit_type(admitted ? &block() : nullptr, ticket, retry_after);
-    }
+    [[nodiscard]] permit_type try_acquire() noexcept { return permit_type(block()); }
 
     /// Waits until the circuit is in that state.
     ///

@@ -1,7 +1,10 @@
+// SPDX-License-Identifier: BSL-1.0
 // The rule of a token bucket, as arithmetic without clock, lock or waiters.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
+#include <turnstile/core/detail/checked_arithmetic.hpp>
+#include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/export.hpp>
 
@@ -17,6 +20,10 @@ enum class shaping : std::uint8_t {
     bursty, ///< They are kept, up to the burst, and may be taken all at once.
     smooth, ///< They are lost: whoever takes n keeps everybody else out for n times 1 / rate.
 };
+
+template <>
+inline constexpr auto detail::enum_names<shaping> = std::to_array<std::string_view>({"bursty",
+                                                                                     "smooth"});
 
 /// So many permits in each period, and how many may be taken at once.
 ///
@@ -57,7 +64,9 @@ public:
 
     /// Whether there can be such a bandwidth: all of it positive, at most one permit each
     /// nanosecond, and a burst that is earned in 4 years or less.
-    [[nodiscard]] TURNSTILE_EXPORT static bool valid(const bandwidth& b) noexcept;
+    [[nodiscard]] static bool valid(const bandwidth& b) noexcept { return !problem(b); }
+    /// Which rule a bandwidth breaks, as in "burst must be at least 1"; null if it is valid.
+    [[nodiscard]] TURNSTILE_EXPORT static const char* problem(const bandwidth& b) noexcept;
 
     /// Requires `valid(b)`.
     TURNSTILE_EXPORT explicit gcra(const bandwidth& b) noexcept;
@@ -133,7 +142,8 @@ private:
     static constexpr ticks product(ticks a, ticks b) noexcept
     {
         ticks result = 0;
-        return __builtin_mul_overflow(a, b, &result) || result > end_of_time ? end_of_time : result;
+        return detail::multiply_overflows(a, b, result) || result > end_of_time ? end_of_time
+                                                                                : result;
     }
 
     ticks scale_;    // ticks in a nanosecond

@@ -4,6 +4,7 @@
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
 #include <turnstile/core/detail/supervised_call.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/detail/hedge_supervisor.hpp>
@@ -47,7 +48,10 @@ public:
     };
 
     /// The executor is for handlers that have none.
-    basic_hedge(const Executor& executor, const hedge_policy& policy) : base(executor, policy) {}
+    basic_hedge(const std::type_identity_t<Executor>& executor, const hedge_policy& policy)
+        : base(executor, policy)
+    {
+    }
 
     /// The same, with the context's executor.
     template <detail::execution_context Context>
@@ -84,6 +88,9 @@ public:
             },
             token);
     }
+    template <class Op, class... Rest>
+        requires detail::mistaken_repetition<Op, Rest...>
+    auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
     /// What it has done so far. Thread safe.
     statistics stats() const
@@ -100,7 +107,7 @@ using hedge = basic_hedge<>;
 /// Runs an operation with a policy of its own; see `basic_hedge::async_call`. Without an
 /// executor, the handler must have one, as a coroutine's has.
 template <clock_policy Clock = default_clock, class Executor, repeatable_operation Op,
-          operation_token_for<Op> Token = default_token_t<Executor>>
+          operation_token_for<Op> Token = detail::call_token_t<Executor>>
 auto async_hedge(const Executor& executor, const hedge_policy& policy, Op&& op,
                  Token&& token = Token())
 {
@@ -115,5 +122,15 @@ auto async_hedge(const hedge_policy& policy, Op&& op, Token&& token = Token())
     return basic_hedge<detail::no_executor, Clock>(detail::no_executor(), policy)
         .async_call(std::forward<Op>(op), std::forward<Token>(token));
 }
+
+template <class Executor, class Op, class... Rest>
+    requires detail::mistaken_repetition<Op, Rest...>
+auto async_hedge(const Executor&, const hedge_policy&, Op&&, Rest&&...)
+{
+    return detail::explain_operation<Op>();
+}
+template <class Op, class... Rest>
+    requires detail::mistaken_repetition<Op, Rest...>
+auto async_hedge(const hedge_policy&, Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
 } // namespace turnstile

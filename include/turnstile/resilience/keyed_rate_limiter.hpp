@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: BSL-1.0
 // A rate limiter for each key (a user, an address), which forgets those that are idle.
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
 #include <turnstile/resilience/detail/key_shard.hpp>
 #include <turnstile/resilience/detail/permitted_call.hpp>
 #include <turnstile/resilience/detail/rate_ask.hpp>
@@ -15,6 +17,8 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
+#include <string>
 #include <utility>
 
 namespace turnstile {
@@ -24,9 +28,10 @@ template <class Key>
 struct keyed_rate_options {
     /// How many may wait for each key; who comes after them is `errc::rejected`.
     std::size_t max_waiters = std::numeric_limits<std::size_t>::max();
-    /// Called after each rejection, also of those who wait and whom `set_limit` leaves no hope,
-    /// in the call that caused it, and never under a lock; there are no other events. It may
-    /// use the limiter, but not destroy it. What it throws is ignored.
+    /// Called after each rejection, also of a waiter that `set_limit` leaves no hope; there are no
+    /// other events. Rejections are told one at a time, also those of different keys, on the
+    /// thread that caused one or is just telling another, and never under a lock. The listener
+    /// may use the limiter, but not destroy it. What it throws is ignored.
     std::function<void(const Key&, const rate_event&)> listener{};
 };
 
@@ -36,7 +41,9 @@ struct keyed_rate_options {
 /// was never seen, and is forgotten: each new key makes it look at a few old ones. Keys are
 /// spread over 16 parts (one if `strand_confined`), each with a lock and a timer of its own.
 ///
-/// `Key` is copyable; `Hash` and `Equal` do not throw, and do not use the limiter.
+/// `Key` is copyable. Keys are copied, hashed, compared and destroyed without a lock: that may
+/// throw, which changes nothing, and use the limiter. `Hash` and `Equal` may be called by several
+/// threads at once.
 /// Fairness: strict FIFO for each key; keys do not wait for each other.
 /// Destruction: every waiter completes with `operation_aborted`.
 template <class Key, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>,
@@ -55,7 +62,7 @@ public:
     };
 
     /// Throws `system_error` with `errc::invalid_argument` if `gcra::valid` does not accept the
-    /// bandwidth.
+    /// bandwidth; its text says why.
     explicit basic_keyed_rate_limiter(const Executor& executor, const bandwidth& limit,
                                       keyed_rate_options<Key> options = {},
                                       const Hash& hash = Hash(), const Equal& equal = Equal())
@@ -75,25 +82,26 @@ public:
 
     basic_keyed_rate_limiter(const basic_keyed_rate_limiter&) = delete;
     basic_keyed_rate_limiter& operator=(const basic_keyed_rate_limiter&) = delete;
-    ~basic_keyed_rate_limiter()
-    {
-        for (auto& part : parts_)
-            part->end_listening();
-    }
+    ~basic_keyed_rate_limiter() { listeners_->close(); }
 
     /// The executor given at construction. Thread safe.
     executor_type get_executor() const noexcept { return executor_; }
 
     /// Takes n permits of the key's bucket if they are there and nobody waits for it. Throws
-    /// `bad_alloc` if there is no memory for a new key. Thread safety: as the policy says.
+    /// `bad_alloc` if there is no memory for a new key, and what copying, hashing or comparing keys
+    /// throws. Thread safety: as the policy says.
     [[nodiscard]] bool try_acquire(const Key& key, std::uint64_t n = 1)
     {
-        return shard(key).try_acquire(key, n, nullptr);
+        nanoseconds ignored{};
+        return try_acquire(key, n, ignored);
     }
     /// The same, and says when to try again: zero if it succeeded, the maximum if never.
     [[nodiscard]] bool try_acquire(const Key& key, std::uint64_t n, nanoseconds& retry_after)
     {
-        return shard(key).try_acquire(key, n, &retry_after);
+        ask a(*this, key, n, nanoseconds::zero());
+        const bool taken = a.try_now().is_granted();
+        retry_after = a.retry_after;
+        return taken;
     }
 
     /// Waits for `n` permits of the key's bucket, all at once.
@@ -104,8 +112,10 @@ public:
     /// Errors: `operation_aborted` if cancelled, or the limiter was destroyed;
     /// `errc::too_large` if n is, or by `set_limit` becomes, more than the burst;
     /// `errc::rejected` if `max_waiters` wait for the key already, or for more permits than can
-    /// be counted, or there is no memory; `errc::invalid_argument` if n is 0. To a coroutine all
-    /// but the first are thrown as a `rejection`, which says when to try again.
+    /// be counted, or there is no memory for a timer; `errc::invalid_argument` if n is 0. To a
+    /// coroutine all but the first are thrown as a `rejection`, which says when to try again.
+    /// The function itself throws as `try_acquire` does. The key is remembered for as long as
+    /// the operation exists.
     /// Executor: the handler's associated executor, by default the limiter's own.
     /// Cancellation: terminal, partial and total.
     /// Cancel safety: cancelled before the handler runs, it has used nothing, and those behind
@@ -114,7 +124,7 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(const Key& key, std::uint64_t n, Token&& token = Token())
     {
-        return detail::start_wait(ask{this, key, n, nanoseconds::max()},
+        return detail::start_wait(ask(*this, key, n, nanoseconds::max()),
                                   std::forward<Token>(token));
     }
 
@@ -124,7 +134,7 @@ public:
     auto async_acquire(const Key& key, std::uint64_t n, std::chrono::duration<Rep, Period> within,
                        Token&& token = Token())
     {
-        return detail::start_wait(ask{this, key, n, detail::at_least_zero(within)},
+        return detail::start_wait(ask(*this, key, n, detail::at_least_zero(within)),
                                   std::forward<Token>(token));
     }
 
@@ -140,9 +150,12 @@ public:
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(const Key& key, Op&& op, Token&& token = Token())
     {
-        return detail::call_when_permitted(ask{this, key, 1, nanoseconds::max()},
+        return detail::call_when_permitted(ask(*this, key, 1, nanoseconds::max()),
                                            std::forward<Op>(op), std::forward<Token>(token));
     }
+    template <class Op, class... Rest>
+        requires detail::mistaken_operation<Op, Rest...>
+    auto async_call(const Key&, Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
     /// The limiter for one key: a stage of a pipeline. It must not outlive the limiter.
     class stage_type {
@@ -157,6 +170,9 @@ public:
         {
             return limiter_->async_call(key_, std::forward<Op>(op), std::forward<Token>(token));
         }
+        template <class Op, class... Rest>
+            requires detail::mistaken_operation<Op, Rest...>
+        auto async_call(Op&&, Rest&&...) const { return detail::explain_operation<Op>(); }
 
     private:
         friend basic_keyed_rate_limiter;
@@ -171,10 +187,12 @@ public:
     [[nodiscard]] stage_type stage_for(const Key& key) { return stage_type(*this, key); }
 
     /// How long a request for n permits would wait if it were made now: zero if not at all, the
-    /// maximum if for ever. Thread safety: as the policy says.
-    [[nodiscard]] nanoseconds time_until(const Key& key, std::uint64_t n = 1) const noexcept
+    /// maximum if for ever. Throws what hashing or comparing keys throws. Thread safety: as the
+    /// policy says.
+    [[nodiscard]] nanoseconds time_until(const Key& key, std::uint64_t n = 1) const
     {
-        return shard(key).time_until(key, n);
+        const std::size_t h = hash(key);
+        return shard(h).time_until(key, h, n);
     }
 
     /// Changes the bandwidth for all keys, as `rate_limiter::set_limits` does; takes time in
@@ -192,8 +210,7 @@ public:
     void set_limit(const bandwidth& limit)
     {
         error_code ec;
-        set_limit(limit, ec);
-        detail::throw_if(ec, "keyed_rate_limiter::set_limit");
+        set_limit(checked(limit), ec);
     }
 
     /// How many keys it remembers, idle ones included that it has not come across yet.
@@ -230,7 +247,8 @@ public:
     }
 
 private:
-    using shard_type = detail::key_shard<Key, Hash, Equal, Threading, Clock>;
+    using shard_type = detail::key_shard<Key, Equal, Threading, Clock>;
+    using listeners_type = detail::keyed_listeners<Key, Threading>;
     using ask = detail::keyed_ask<basic_keyed_rate_limiter>;
     friend ask;
 
@@ -240,33 +258,40 @@ private:
     basic_keyed_rate_limiter(const Executor& executor, const bandwidth& limit,
                              const keyed_rate_options<Key>& options, const Hash& hash,
                              const Equal& equal, std::index_sequence<I...>)
-        : executor_(executor), hash_(hash), origin_(shard_type::now() - nanoseconds(1)),
-          parts_{
-              ((void)I, detail::owned_state<shard_type>(executor_, limit, options.max_waiters,
-                                                        origin_, options.listener, hash, equal))...}
+        : executor_(executor), hash_(hash), listeners_(std::make_shared<listeners_type>()),
+          origin_(shard_type::now() - nanoseconds(1)),
+          parts_{((void)I, detail::owned_state<shard_type>(executor_, limit, options.max_waiters,
+                                                           origin_, listeners_, equal))...}
     {
+        if (options.listener)
+            listeners_->add([listener = options.listener](const auto& event) {
+                listener(event.entry->key, event.what);
+            });
     }
 
     static const bandwidth& checked(const bandwidth& limit)
     {
-        if (!gcra::valid(limit))
-            detail::throw_error(errc::invalid_argument, "keyed_rate_limiter");
+        if (const char* what = gcra::problem(limit))
+            detail::throw_error(errc::invalid_argument,
+                                (std::string("keyed_rate_limiter: ") + what).c_str());
         return limit;
     }
 
     const Executor& executor() const noexcept { return executor_; }
 
+    std::size_t hash(const Key& key) const { return hash_(key); }
     // By other bits of the hash than the table in it uses.
-    shard_type& shard(const Key& key) const noexcept
+    shard_type& shard(std::size_t hash) const noexcept
     {
         if constexpr (parts == 1)
             return *parts_[0];
         else
-            return *parts_[(std::uint64_t(hash_(key)) * 0x9E3779B97F4A7C15U) >> 60];
+            return *parts_[(std::uint64_t(hash) * 0x9E3779B97F4A7C15U) >> 60];
     }
 
     Executor executor_;
     [[no_unique_address]] Hash hash_;
+    std::shared_ptr<listeners_type> listeners_; // one for all parts: one event at a time
     nanoseconds origin_;
     std::array<detail::owned_state<shard_type>, parts> parts_;
 };

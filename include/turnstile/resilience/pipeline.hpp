@@ -3,6 +3,7 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
 #include <turnstile/core/detail/supervised_call.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/bulkhead.hpp>
@@ -43,6 +44,11 @@ constexpr bool is_repeating<basic_hedge<Executor, Clock>> = true;
 /// Thread safety: that of the stages.
 template <class Executor, clock_policy Clock, class... Stages>
 class basic_pipeline {
+    // Whether it is no operation, or one that cannot be repeated although a stage does so.
+    template <class Op>
+    static constexpr bool is_mistaken =
+        !((detail::is_repeating<Stages> || ...) ? repeatable_operation<Op> : operation<Op>);
+
 public:
     using executor_type = Executor;
 
@@ -58,6 +64,12 @@ public:
     auto timeout(std::chrono::duration<Rep, Period> limit) const
     {
         return own(std::make_shared<basic_timeout<Executor, Clock>>(executor_, limit));
+    }
+    template <detail::number_without_unit T>
+    auto timeout(T) const
+    {
+        static_assert(detail::is_never<T>, "timeout() takes a duration with a unit: timeout(2s).");
+        return *this;
     }
 
     /// Repeats everything that follows.
@@ -81,11 +93,12 @@ public:
         return stage(breaker);
     }
     template <class T>
-    void circuit_breaker(T&&) const
+    auto circuit_breaker(T&&) const
     {
         static_assert(detail::is_never<T>, "circuit_breaker() takes a basic_circuit_breaker by "
                                            "reference, one that outlives the pipeline. Any "
                                            "other stage goes to stage().");
+        return *this;
     }
 
     /// Starts everything that follows only at a certain rate.
@@ -95,11 +108,12 @@ public:
         return stage(limiter);
     }
     template <class T>
-    void rate_limit(T&&) const
+    auto rate_limit(T&&) const
     {
         static_assert(detail::is_never<T>, "rate_limit() takes a basic_rate_limiter by reference, "
                                            "one that outlives the pipeline. Any "
                                            "other stage goes to stage().");
+        return *this;
     }
 
     /// Runs only so many at the same time.
@@ -109,15 +123,16 @@ public:
         return stage(b);
     }
     template <class T>
-    void bulkhead(T&&) const
+    auto bulkhead(T&&) const
     {
         static_assert(
             detail::is_never<T>,
             "bulkhead() takes a basic_bulkhead by reference, one that outlives the pipeline. Any "
             "other stage goes to stage().");
+        return *this;
     }
 
-    /// Any other stage; see `stage_for`.
+    /// Any other stage; see `stage_for`. An lvalue that outlives the pipeline.
     template <class Stage>
     auto stage(Stage& s) const
     {
@@ -141,11 +156,9 @@ public:
     /// Executor: the handler's, by default that of the pipeline.
     /// Cancellation, cancel safety: passed on inwards; see the stages.
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
+        requires(!is_mistaken<Op>)
     auto async_run(Op&& op, Token&& token = Token()) const
     {
-        constexpr bool repeats = (detail::is_repeating<Stages> || ...);
-        static_assert(!repeats || repeatable_operation<Op>,
-                      "This pipeline retries or hedges: the operation must be copyable.");
         return detail::supervised_call(
             executor_, wrap<sizeof...(Stages)>(std::decay_t<Op>(std::forward<Op>(op))),
             [](auto handler, const auto& where, auto wrapped) {
@@ -158,13 +171,20 @@ public:
             },
             token);
     }
+    template <class Op, class... Rest>
+        requires(is_mistaken<Op>&& detail::no_probe<Rest...>)
+    auto async_run(Op&&, Rest&&...) const { return detail::explain_operation<Op>(); }
 
     /// The same: a pipeline is a stage itself.
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
+        requires(!is_mistaken<Op>)
     auto async_call(Op&& op, Token&& token = Token()) const
     {
         return async_run(std::forward<Op>(op), std::forward<Token>(token));
     }
+    template <class Op, class... Rest>
+        requires(is_mistaken<Op>&& detail::no_probe<Rest...>)
+    auto async_call(Op&&, Rest&&...) const { return detail::explain_operation<Op>(); }
 
 private:
     template <class Stage>
@@ -186,11 +206,16 @@ private:
             return op;
         } else {
             using stage_type = std::tuple_element_t<N - 1, std::tuple<Stages...>>;
-            static_assert(stage_for<stage_type, Op>,
-                          "A stage of this pipeline cannot run the operation: async_call(op, "
-                          "token) must be an initiating function with the operation's signature.");
-            return wrap<N - 1>(
-                detail::staged_operation<stage_type, Op>{std::get<N - 1>(stages_), std::move(op)});
+            if constexpr (stage_for<stage_type, Op>) {
+                return wrap<N - 1>(detail::staged_operation<stage_type, Op>{
+                    std::get<N - 1>(stages_), std::move(op)});
+            } else {
+                static_assert(detail::is_never<Op>,
+                              "A stage of this pipeline cannot run the operation: async_call(op, "
+                              "token) must be an initiating function with the operation's "
+                              "signature.");
+                return op;
+            }
         }
     }
 
@@ -199,10 +224,14 @@ private:
 };
 
 /// An empty pipeline, to be continued: it runs an operation as it is. The executor is for
-/// handlers that have none.
-template <clock_policy Clock = default_clock, class Executor>
-    requires(!detail::execution_context<Executor>)
-auto pipeline(const Executor& executor) { return basic_pipeline<Executor, Clock>(executor); }
+/// handlers that have none. Whatever its type, the pipeline's is `any_io_executor`, so that calls
+/// can be awaited in every `awaitable<T>`; for another, name it:
+/// `basic_pipeline<Executor, Clock>(executor)`.
+template <clock_policy Clock = default_clock>
+auto pipeline(const asio::any_io_executor& executor)
+{
+    return basic_pipeline<asio::any_io_executor, Clock>(executor);
+}
 
 template <clock_policy Clock = default_clock, detail::execution_context Context>
 auto pipeline(Context& context)

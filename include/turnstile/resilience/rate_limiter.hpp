@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: BSL-1.0
 // A rate limiter: so many permits in each period, with a burst, for those who can wait and
 // those who cannot.
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
 #include <turnstile/resilience/detail/permitted_call.hpp>
 #include <turnstile/resilience/detail/rate_ask.hpp>
 #include <turnstile/resilience/detail/rate_gate.hpp>
@@ -15,6 +17,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -24,19 +27,23 @@ namespace turnstile {
 ///
 /// A bucket starts full. Exactly `burst` permits can be had at once, and the next ones at the
 /// rate, not a nanosecond earlier; a clock that goes back mints nothing. Permits are used up:
-/// nobody gives them back, except by cancelling.
+/// only cancelling gives them back. A waiter with others behind it is charged for the time at
+/// which it was due, also if the timer is late, so lateness does not add up, and no accepted
+/// waiter misses its deadline because of it.
 ///
-/// Fairness: strict FIFO, reservations included. A small request never overtakes a large one
-/// that came before, and `try_acquire` fails while others wait.
+/// Fairness: strict FIFO. A small request never overtakes a large one that came before, and
+/// `try_acquire` fails while others wait. A reservation is made behind all waiters.
+/// Complexity: each function takes constant time, however many wait, except `set_limits`.
 /// Listeners: of every `rate_event`, the rejections included.
 /// Destruction: every waiter completes with `operation_aborted`; listeners are told nothing
-/// more. Reservations must not outlive it.
+/// more. Reservations may outlive it.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_rate_limiter
     : public detail::listening_object<Executor, Threading, detail::rate_gate<Threading, Clock>> {
     using base = detail::listening_object<Executor, Threading, detail::rate_gate<Threading, Clock>>;
     using ask = detail::rate_ask<basic_rate_limiter>;
+    using state_type = detail::rate_gate<Threading, Clock>;
     friend ask;
     friend rate_reservation<basic_rate_limiter>;
 
@@ -53,14 +60,15 @@ public:
 
     /// A limiter with one bandwidth, as in `rate_limiter(io, per_second(5, 10))`, or with
     /// several. Throws `system_error` with `errc::invalid_argument` if there is none, or one
-    /// that `gcra::valid` does not accept.
-    explicit basic_rate_limiter(const Executor& executor, std::vector<bandwidth> limits,
-                                const rate_options& options = {})
+    /// that `gcra::valid` does not accept; its text says why, as in "rate_limiter: burst must be
+    /// at least 1".
+    explicit basic_rate_limiter(const std::type_identity_t<Executor>& executor,
+                                std::vector<bandwidth> limits, const rate_options& options = {})
         : base(executor, std::move(limits), options)
     {
     }
-    explicit basic_rate_limiter(const Executor& executor, const bandwidth& limit,
-                                const rate_options& options = {})
+    explicit basic_rate_limiter(const std::type_identity_t<Executor>& executor,
+                                const bandwidth& limit, const rate_options& options = {})
         : basic_rate_limiter(executor, std::vector{limit}, options)
     {
     }
@@ -111,7 +119,7 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(std::uint64_t n, Token&& token = Token())
     {
-        return detail::start_wait(ask{this, n, nanoseconds::max()}, std::forward<Token>(token));
+        return detail::start_wait(ask(*this, n, nanoseconds::max()), std::forward<Token>(token));
     }
 
     /// The same, if that takes no longer than `within`; if it would, completes at once with
@@ -121,7 +129,7 @@ public:
     auto async_acquire(std::uint64_t n, std::chrono::duration<Rep, Period> within,
                        Token&& token = Token())
     {
-        return detail::start_wait(ask{this, n, detail::at_least_zero(within)},
+        return detail::start_wait(ask(*this, n, detail::at_least_zero(within)),
                                   std::forward<Token>(token));
     }
 
@@ -143,13 +151,16 @@ public:
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token())
     {
-        return detail::call_when_permitted(ask{this, 1, nanoseconds::max()}, std::forward<Op>(op),
+        return detail::call_when_permitted(ask(*this, 1, nanoseconds::max()), std::forward<Op>(op),
                                            std::forward<Token>(token));
     }
+    template <class Op, class... Rest>
+        requires detail::mistaken_operation<Op, Rest...>
+    auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
-    /// Takes n permits that will be there later, behind everyone who waits, and says when that
-    /// is; the caller sees to it that they are not used before. Cancelling the reservation
-    /// restores them; dropping it does not.
+    /// Takes n permits that will be there later, behind all waiters, and says when that is; the
+    /// caller must not use them before. They are charged at once. Cancelling the reservation
+    /// gives them back; destroying it does not.
     /// Errors: `errc::too_large`, `errc::invalid_argument` as above; `errc::rejected` if more
     /// permits are waited for than can be counted; and `errc::rate_limited` if it would take
     /// longer than `within`, of which a negative one is zero. Then the reservation is empty, and
@@ -158,7 +169,7 @@ public:
     [[nodiscard]] reservation_type
     reserve(std::uint64_t n, std::chrono::duration<Rep, Period> within, error_code& ec)
     {
-        return reservation_type(*this, n, detail::at_least_zero(within), ec);
+        return reservation_type(this->state(), n, detail::at_least_zero(within), ec);
     }
     [[nodiscard]] reservation_type reserve(std::uint64_t n, error_code& ec)
     {
@@ -192,13 +203,15 @@ public:
 
     /// Changes the limits. As many permits stay missing from each bucket as there are now;
     /// those who wait are timed anew, and complete with `errc::too_large` or
-    /// `errc::rate_limited` if there is no hope for them any more. Reservations keep their time.
+    /// `errc::rate_limited` if there is no hope for them any more. Reservations keep their time,
+    /// and are not charged again.
     /// Errors: `errc::invalid_argument`, as in the constructor; the state is unchanged.
     /// Thread safety: as the policy says.
     void set_limits(std::vector<bandwidth> limits, error_code& ec)
     {
-        ec = detail::rate_levels<Threading>::check(limits);
-        if (!ec)
+        const bool valid = !detail::rate_levels<Threading>::problem(limits);
+        ec = valid ? error_code() : make_error_code(errc::invalid_argument);
+        if (valid)
             this->state().change(std::move(limits));
     }
     void set_limits(const bandwidth& limit, error_code& ec) { set_limits(std::vector{limit}, ec); }

@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: BSL-1.0
 // How a rate limiter is set up, and what it tells about itself.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
+#include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/error.hpp>
 
 #include <cstddef>
@@ -25,6 +27,10 @@ struct rate_event {
     nanoseconds retry_after{}; ///< When it makes sense to ask again; the maximum is never.
 };
 
+template <>
+inline constexpr auto detail::enum_names<rate_event::kind_type> =
+    std::to_array<std::string_view>({"rejected", "throttled", "recovered", "limits_changed"});
+
 /// Settings of a rate limiter that are made once.
 struct rate_options {
     /// How many may wait; who comes after them is `errc::rejected`. 0: nobody ever waits.
@@ -36,7 +42,7 @@ struct rate_options {
 /// What a rate limiter has done so far.
 struct rate_stats {
     /// Permits granted and not given back, if `count_grants` says so; those of a reservation
-    /// from the time it is ready.
+    /// from the time it is made.
     std::uint64_t granted = 0;
     std::uint64_t rejected = 0;  ///< Requests refused, for whatever reason.
     std::uint64_t waited = 0;    ///< Requests granted after a wait.

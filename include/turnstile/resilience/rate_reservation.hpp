@@ -1,7 +1,10 @@
+// SPDX-License-Identifier: BSL-1.0
 // Permits of a rate limiter that will be there later.
 #pragma once
 
 #include <turnstile/resilience/detail/rate_gate.hpp>
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -11,14 +14,14 @@
 
 namespace turnstile {
 
-/// A place in the queue of a rate limiter. Movable, not copyable; it must not outlive its
-/// limiter. Not itself thread safe.
+/// Permits of a rate limiter that may be used from a certain time on. Movable, not copyable; it
+/// may outlive its limiter. Not itself thread safe.
 ///
-/// Whoever has it waits until `ready_at()`, by whatever means, and goes ahead; or cancels.
-/// Dropping it gives nothing back: the permits count as used.
+/// The holder waits until `ready_at()`, by whatever means, and uses the permits; or cancels.
+/// Destroying the reservation gives nothing back: the permits count as used.
 ///
-/// That time is a promise. It does not become earlier when others leave the queue: then the
-/// permits are kept until it has come, and nobody behind gets ahead.
+/// The permits are charged when the reservation is made. The time is a promise: it does not
+/// become earlier when requests that came before are cancelled.
 template <class Limiter>
 class rate_reservation {
 public:
@@ -27,8 +30,7 @@ public:
     /// Holds nothing.
     rate_reservation() noexcept = default;
     rate_reservation(rate_reservation&& other) noexcept
-        : limiter_(std::exchange(other.limiter_, nullptr)), claim_(std::move(other.claim_)),
-          when_(other.when_)
+        : state_(std::move(other.state_)), claim_(std::move(other.claim_)), when_(other.when_)
     {
     }
     rate_reservation& operator=(rate_reservation&& other) noexcept
@@ -38,13 +40,13 @@ public:
     }
     ~rate_reservation()
     {
-        if (claim_ && limiter_)
-            limiter_->state().drop_claim(std::move(claim_));
+        if (claim_)
+            state_->drop_claim(std::move(claim_));
     }
 
     void swap(rate_reservation& other) noexcept
     {
-        std::swap(limiter_, other.limiter_);
+        std::swap(state_, other.state_);
         std::swap(claim_, other.claim_);
         std::swap(when_, other.when_);
     }
@@ -69,30 +71,36 @@ public:
         return std::max(saturating_sub(when_, now), nanoseconds::zero());
     }
 
-    /// Gives the permits back, all of them if they were not yet there; then it is empty. What
-    /// was there already is restored as if it had never been taken, but never beyond what rate
-    /// and burst allow. Those who wait move up. Does nothing if it is empty.
+    /// Gives the permits back; then the reservation is empty. Before `ready_at()` that is as if
+    /// they had never been taken, except that later reservations keep their time. After it, they
+    /// are given back as far as rate and burst allow. Waiters move up. Does nothing if the
+    /// reservation is empty.
     void cancel() noexcept
     {
         if (!claim_)
             return;
-        std::exchange(limiter_, nullptr)->state().cancel_claim(std::move(claim_));
+        state_->cancel_claim(*claim_);
+        claim_.reset();
+        state_.reset();
     }
 
 private:
     friend Limiter;
+    using state_type = typename Limiter::state_type;
 
-    rate_reservation(Limiter& limiter, std::uint64_t n, nanoseconds within, error_code& ec)
+    rate_reservation(state_type& state, std::uint64_t n, nanoseconds within, error_code& ec)
         : claim_(std::make_unique<detail::rate_claim>())
     {
-        ec = limiter.state().reserve(*claim_, n, within, when_);
+        // First the reference: a listener may destroy the limiter.
+        boost::intrusive_ptr<state_type> kept(&state);
+        ec = state.reserve(*claim_, n, within, when_);
         if (ec)
             claim_.reset();
         else
-            limiter_ = &limiter;
+            state_ = std::move(kept);
     }
 
-    Limiter* limiter_ = nullptr;
+    boost::intrusive_ptr<state_type> state_;
     std::unique_ptr<detail::rate_claim> claim_;
     nanoseconds when_{};
 };

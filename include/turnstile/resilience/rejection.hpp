@@ -1,8 +1,12 @@
-// The exception of a call that was not let through.
+// Calls that were not let through: how to recognise them, and their exception.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/error.hpp>
+#include <turnstile/core/export.hpp>
+#include <turnstile/core/operation.hpp>
+
+#include <string>
 
 namespace turnstile {
 
@@ -14,6 +18,11 @@ public:
         : system_error(make_error_code(code)), retry_after_(retry_after)
     {
     }
+    /// The same with a text that goes before the message of the error in `what()`.
+    rejection(errc code, nanoseconds retry_after, const std::string& context)
+        : system_error(make_error_code(code), context), retry_after_(retry_after)
+    {
+    }
 
     /// How long to wait before the next try; `nanoseconds::max()` if nobody can tell.
     [[nodiscard]] nanoseconds retry_after() const noexcept { return retry_after_; }
@@ -21,5 +30,11 @@ public:
 private:
     nanoseconds retry_after_;
 };
+
+/// Whether a stage of Turnstile has refused to make the call, which therefore says nothing about
+/// the service: the code is `errc::circuit_open`, `errc::rejected` or `errc::rate_limited`, or the
+/// exception is a `rejection`. The latter includes a call that waited too long for a place in a
+/// bulkhead; as an error code that is `errc::timed_out`, like any other timeout.
+[[nodiscard]] TURNSTILE_EXPORT bool is_refusal(const failure& f) noexcept;
 
 } // namespace turnstile

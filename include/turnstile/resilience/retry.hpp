@@ -4,6 +4,8 @@
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
+#include <turnstile/core/detail/random.hpp>
 #include <turnstile/core/detail/supervised_call.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/detail/retry_supervisor.hpp>
@@ -15,7 +17,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <type_traits>
 #include <utility>
 
@@ -57,9 +58,9 @@ public:
     };
 
     /// The executor is for handlers that have none.
-    explicit basic_retry(const Executor& executor, Policy policy = Policy())
+    explicit basic_retry(const std::type_identity_t<Executor>& executor, Policy policy = Policy())
         : base(executor), policy_(std::make_shared<const Policy>(std::move(policy))),
-          seeds_(policy_->settings().seed ? *policy_->settings().seed : std::random_device()())
+          seeds_(policy_->settings().seed ? *policy_->settings().seed : detail::random_seed())
     {
     }
 
@@ -102,6 +103,9 @@ public:
             },
             token);
     }
+    template <class Op, class... Rest>
+        requires detail::mistaken_repetition<Op, Rest...>
+    auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
     /// What it has done so far. Thread safe.
     statistics stats() const noexcept
@@ -129,7 +133,7 @@ using retry = basic_retry<>;
 /// Runs an operation with a policy of its own; see `basic_retry::async_call`. Without an
 /// executor, the handler must have one, as a coroutine's has.
 template <clock_policy Clock = default_clock, class Executor, class RetryIf, class Hint,
-          repeatable_operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
+          repeatable_operation Op, operation_token_for<Op> Token = detail::call_token_t<Executor>>
 auto async_retry(const Executor& executor, basic_retry_policy<RetryIf, Hint> policy, Op&& op,
                  Token&& token = Token())
 {
@@ -146,6 +150,19 @@ auto async_retry(basic_retry_policy<RetryIf, Hint> policy, Op&& op, Token&& toke
     return basic_retry<policy_type, detail::no_executor, Clock>(detail::no_executor(),
                                                                 std::move(policy))
         .async_call(std::forward<Op>(op), std::forward<Token>(token));
+}
+
+template <class Executor, class RetryIf, class Hint, class Op, class... Rest>
+    requires detail::mistaken_repetition<Op, Rest...>
+auto async_retry(const Executor&, const basic_retry_policy<RetryIf, Hint>&, Op&&, Rest&&...)
+{
+    return detail::explain_operation<Op>();
+}
+template <class RetryIf, class Hint, class Op, class... Rest>
+    requires detail::mistaken_repetition<Op, Rest...>
+auto async_retry(const basic_retry_policy<RetryIf, Hint>&, Op&&, Rest&&...)
+{
+    return detail::explain_operation<Op>();
 }
 
 } // namespace turnstile

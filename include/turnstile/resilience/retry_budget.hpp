@@ -4,6 +4,7 @@
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/detail/light_mutex.hpp>
 #include <turnstile/core/detail/listener_list.hpp>
+#include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/export.hpp>
 #include <turnstile/core/threading.hpp>
 
@@ -17,6 +18,10 @@ enum class budget_event {
     exhausted, ///< A retry was refused, and none had been before.
     available, ///< There are tokens again, as a call or a retry has found.
 };
+
+template <>
+inline constexpr auto
+    detail::enum_names<budget_event> = std::to_array<std::string_view>({"exhausted", "available"});
 
 /// A bucket of tokens shared by any number of retry policies. Each call puts a part of a
 /// token in, each second some, and each retry takes one out; when there is none, there is no

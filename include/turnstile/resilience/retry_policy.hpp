@@ -2,6 +2,7 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
+#include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/export.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/backoff.hpp>
@@ -32,6 +33,10 @@ enum class retry_refusal {
     deadline,      ///< The next attempt would begin after the total time.
     budget,        ///< The shared budget is spent.
 };
+
+template <>
+inline constexpr auto detail::enum_names<retry_refusal> =
+    std::to_array<std::string_view>({"none", "not_retryable", "attempts", "deadline", "budget"});
 
 /// What does not depend on the operation's result.
 struct retry_settings {
@@ -83,9 +88,10 @@ private:
 
 namespace detail {
 
-// Retries every failure; a cancellation is never retried, whatever the predicate says.
-struct retry_every_failure {
-    bool operator()(const failure& f) const noexcept { return static_cast<bool>(f); }
+// Retries every failure that is not a programming error. Refusals need a hint as well, which is
+// for retry_supervisor to see. A cancellation is never retried, whatever the predicate says.
+struct retry_transient_failures {
+    TURNSTILE_EXPORT bool operator()(const failure& f) const noexcept;
 };
 
 // What a `rejection` of ours says, if the failure is one.
@@ -97,7 +103,7 @@ struct rejection_hint {
 
 /// How to retry: `retry_policy().attempts(5).timeout_each(1s).retry_if(is_transient)`.
 /// A value; each function returns a changed copy.
-template <class RetryIf = detail::retry_every_failure, class Hint = detail::rejection_hint>
+template <class RetryIf = detail::retry_transient_failures, class Hint = detail::rejection_hint>
 class basic_retry_policy {
 public:
     basic_retry_policy() = default;
@@ -151,14 +157,19 @@ public:
     }
 
     /// What is worth another attempt: called with a `failure`, or with the whole result, as
-    /// const references. A cancellation never is. Default: every failure.
+    /// const references. A cancellation never is. Default: every failure, except
+    /// - programming errors: `errc::invalid_argument`, `too_large`, `not_locked`, `over_release`,
+    ///   `negative_count`, `over_count` and `context_mismatch`; `std::logic_error` and what derives
+    ///   from it; an access to an empty optional, function or variant, and a bad cast;
+    /// - refusals (`is_refusal`) for which `retry_after` gives no delay.
     template <class F>
     auto retry_if(F predicate) const
     {
         return basic_retry_policy<F, Hint>(settings_, std::move(predicate), hint_);
     }
     /// When the server says to come back: called like `retry_if`, for what is retried; returns
-    /// an optional duration. Default: `retry_after` of a `rejection`, where that is thrown.
+    /// an optional duration. Default: `retry_after` of a `rejection`, where that is thrown and
+    /// the stage could say.
     template <class F>
     auto retry_after(F hint) const
     {

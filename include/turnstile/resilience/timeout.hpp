@@ -5,6 +5,7 @@
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/deadline.hpp>
 #include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/detail/timeout_supervisor.hpp>
@@ -48,6 +49,13 @@ auto timeout_after(std::chrono::duration<Rep, Period> duration, Token&& token = 
     return detail::timeout_token<detail::time_after<Clock>, std::decay_t<Token>>{
         {saturating_nanoseconds(duration)}, std::forward<Token>(token)};
 }
+template <detail::number_without_unit T, class Token = asio::use_awaitable_t<>>
+auto timeout_after(T, Token&& token = Token())
+{
+    static_assert(detail::is_never<T>,
+                  "timeout_after takes a duration with a unit: timeout_after(1s, token).");
+    return std::decay_t<Token>(std::forward<Token>(token));
+}
 
 /// The same with a point in time, of any clock. One in the past cancels at once, and one that is
 /// too late for the clock to count never comes.
@@ -73,13 +81,39 @@ auto async_with_timeout(std::chrono::duration<Rep, Period> duration, Op&& op,
 
 /// The same, for handlers that have no executor of their own: this is what they get.
 template <clock_policy Clock = default_clock, class Executor, class Rep, class Period, operation Op,
-          operation_token_for<Op> Token = default_token_t<Executor>>
+          operation_token_for<Op> Token = detail::call_token_t<Executor>>
 auto async_with_timeout(const Executor& executor, std::chrono::duration<Rep, Period> duration,
                         Op&& op, Token&& token = Token())
 {
     return detail::with_timeout(executor,
                                 detail::time_after<Clock>{saturating_nanoseconds(duration)},
                                 nullptr, std::forward<Op>(op), token);
+}
+template <class Rep, class Period, class Op, class... Rest>
+    requires detail::mistaken_operation<Op, Rest...>
+auto async_with_timeout(std::chrono::duration<Rep, Period>, Op&&, Rest&&...)
+{
+    return detail::explain_operation<Op>();
+}
+template <class Executor, class Rep, class Period, class Op, class... Rest>
+    requires detail::mistaken_operation<Op, Rest...>
+auto async_with_timeout(const Executor&, std::chrono::duration<Rep, Period>, Op&&, Rest&&...)
+{
+    return detail::explain_operation<Op>();
+}
+template <detail::number_without_unit T, class... Rest>
+auto async_with_timeout(T, Rest&&...)
+{
+    static_assert(detail::is_never<T>, "async_with_timeout takes a duration with a unit: "
+                                       "async_with_timeout(1s, operation, token).");
+    return detail::mistaken_call();
+}
+template <class Executor, detail::number_without_unit T, class... Rest>
+auto async_with_timeout(const Executor&, T, Rest&&...)
+{
+    static_assert(detail::is_never<T>, "async_with_timeout takes a duration with a unit: "
+                                       "async_with_timeout(executor, 1s, operation, token).");
+    return detail::mistaken_call();
 }
 
 /// A time limit as an object: a stage of a pipeline, and it counts.
@@ -108,7 +142,8 @@ public:
 
     /// Operations may take `limit`. The executor is for handlers that have none.
     template <class Rep, class Period>
-    basic_timeout(const Executor& executor, std::chrono::duration<Rep, Period> limit)
+    basic_timeout(const std::type_identity_t<Executor>& executor,
+                  std::chrono::duration<Rep, Period> limit)
         : base(executor, saturating_nanoseconds(limit))
     {
     }
@@ -130,6 +165,9 @@ public:
         return detail::with_timeout(this->get_executor(), detail::time_after<Clock>{limit()},
                                     this->state(), std::forward<Op>(op), token);
     }
+    template <class Op, class... Rest>
+        requires detail::mistaken_operation<Op, Rest...>
+    auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
     /// What it has done so far. Thread safe.
     statistics stats() const noexcept

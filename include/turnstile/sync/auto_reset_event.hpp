@@ -6,6 +6,8 @@
 #include <turnstile/core/detail/permit_ask.hpp>
 #include <turnstile/core/threading.hpp>
 
+#include <type_traits>
+
 namespace turnstile {
 
 /// A signal for one: each `set` lets one waiter through, and if nobody waits it is stored for
@@ -17,6 +19,7 @@ template <class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_auto_reset_event
     : public detail::io_object<Executor, Threading, detail::permit_gate<Threading>> {
     using base = detail::io_object<Executor, Threading, detail::permit_gate<Threading>>;
+    static constexpr auto by_hand = detail::permit_gate<Threading>::by_hand;
 
 public:
     using typename base::executor_type;
@@ -27,8 +30,9 @@ public:
     };
 
     /// An event with a signal stored from the start, or (the default) without.
-    explicit basic_auto_reset_event(const Executor& executor, bool set = false)
-        : base(executor, set ? 1U : 0U, 1U)
+    explicit basic_auto_reset_event(const std::type_identity_t<Executor>& executor,
+                                    bool set = false)
+        : base(executor, set ? 1U : 0U, 1U, detail::permit_gate<Threading>::grants::nothing)
     {
     }
 
@@ -52,19 +56,19 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
     {
-        return detail::start_wait(ask{this, {}}, std::forward<Token>(token));
+        return detail::start_wait(ask{this, this->state_pointer(), {}}, std::forward<Token>(token));
     }
 
     /// Uses up the stored signal if there is one and nobody waits; never waits. Thread
     /// safety: as the policy says.
-    [[nodiscard]] bool try_wait() noexcept { return this->state().try_acquire(1); }
+    [[nodiscard]] bool try_wait() noexcept { return this->state().try_acquire(1, by_hand); }
 
     /// Lets the first waiter go, or stores the signal; does nothing if one is stored already.
     /// No handler runs inside this call. Thread safety: as the policy says.
-    void set() noexcept { this->state().release(1); }
+    void set() noexcept { this->state().release(1, by_hand); }
 
     /// Drops the stored signal, if there is one. Thread safety: as the policy says.
-    void clear() noexcept { this->state().try_acquire(1); }
+    void clear() noexcept { this->state().try_acquire(1, by_hand); }
 
     /// Whether a signal is stored: a hint, outdated as soon as it is returned.
     [[nodiscard]] bool is_set() const noexcept { return this->state().available() != 0; }

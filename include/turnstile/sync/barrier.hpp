@@ -4,6 +4,7 @@
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/detail/io_object.hpp>
 #include <turnstile/core/detail/start_wait.hpp>
+#include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/sync/detail/barrier_state.hpp>
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <type_traits>
 #include <utility>
 
 namespace turnstile {
@@ -20,6 +22,10 @@ enum class cancelled_party {
     withdraws,      ///< It has not arrived; the others wait on, for somebody in its place.
     breaks_barrier, ///< The others complete with `errc::broken`, as after `abort`.
 };
+
+template <>
+inline constexpr auto detail::enum_names<cancelled_party> =
+    std::to_array<std::string_view>({"withdraws", "breaks_barrier"});
 
 /// What a barrier does beyond waiting.
 struct barrier_options {
@@ -53,7 +59,7 @@ public:
 
     /// A barrier for so many parties.
     /// Throws `system_error` with `errc::invalid_argument` if there are none.
-    explicit basic_barrier(const Executor& executor, std::size_t parties,
+    explicit basic_barrier(const std::type_identity_t<Executor>& executor, std::size_t parties,
                            barrier_options options = {})
         : base(executor, checked(parties), std::move(options.action),
                options.on_cancel == cancelled_party::breaks_barrier)
@@ -151,7 +157,7 @@ private:
     static std::size_t checked(std::size_t parties)
     {
         if (parties == 0)
-            detail::throw_error(errc::invalid_argument, "barrier");
+            detail::throw_error(errc::invalid_argument, "barrier: parties must not be 0");
         return parties;
     }
 };

@@ -10,27 +10,39 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
-#include <mutex>
+#include <type_traits>
 #include <utility>
 
 namespace turnstile {
+namespace detail {
+
+template <class Mutex, class Threading>
+constexpr bool is_mutex_with = false;
+template <class E, class Threading>
+constexpr bool is_mutex_with<basic_mutex<E, Threading>, Threading> = true;
+
+// What `async_lock` of a mutex with this policy gives.
+template <class Lock, class Threading>
+concept mutex_lock_with = is_mutex_with<typename Lock::mutex_type, Threading> &&
+    std::same_as<Lock, typename Lock::mutex_type::lock_type>;
+
+} // namespace detail
 
 /// Lets the holder of a mutex wait until another holder has changed something.
 ///
 /// A wait releases the lock, and has it again when it completes: on success, on cancellation
-/// and when the condition is destroyed. Only if the mutex itself is destroyed, or an execution
-/// context is, there is no lock to have. Nobody is missed between release and wait.
+/// and when the condition is destroyed. Only if the mutex itself is destroyed, or the execution
+/// context is, there is no lock to have. No notification is missed between release and wait.
+/// The mutex must be of the same execution context as the condition.
 ///
-/// Fairness: notifications go to those who wait in the order they came, and wake no more than
-/// they must: who is woken queues for the lock like everybody else.
+/// Fairness: a notification goes to the waiter that came first. A waiter that has been notified
+/// queues for the lock like everybody else: those who asked the mutex before it did have the lock
+/// first, and so may somebody who finds the mutex free before the waiter's turn on its executor.
 /// Destruction: every waiter completes with `operation_aborted`, holding its lock.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_condition
     : public detail::io_object<Executor, Threading, detail::condition_state<Threading>> {
     using base = detail::io_object<Executor, Threading, detail::condition_state<Threading>>;
-
-    template <class E>
-    using mutex_of = basic_mutex<E, Threading>;
 
 public:
     using typename base::executor_type;
@@ -41,7 +53,7 @@ public:
     };
 
     /// A condition whose completions run on `executor` by default.
-    explicit basic_condition(const Executor& executor) : base(executor) {}
+    explicit basic_condition(const std::type_identity_t<Executor>& executor) : base(executor) {}
 
     /// The same, with the context's executor.
     template <detail::execution_context Context>
@@ -56,19 +68,23 @@ public:
     ///
     /// Completes when: notified, and the lock is there; never without a notification.
     /// Signature: `void(error_code)`; `lock` owns the lock, success or not.
-    /// Errors: `errc::not_locked` if `lock` does not own one: then nothing happens.
+    /// Errors: `errc::not_locked` if `lock` does not own one, and `errc::context_mismatch` if its
+    /// mutex is of another execution context than the condition: then nothing happens.
     /// `operation_aborted` if cancelled, or the condition was destroyed; or if the mutex was,
     /// and then `lock` stays empty.
     /// Executor: the handler's associated executor, by default the condition's own.
     /// Cancellation: terminal, partial and total. It still waits for the lock.
     /// Cancel safety: cancelled before the handler runs, also while it waits for the lock, it
-    /// uses up no notification: one it had goes to the next waiter.
-    /// Fairness: FIFO. Thread safety: as the policy says.
-    template <class E, token_for<void> Token = default_token_t<Executor>>
+    /// uses up no notification: one it had goes, in constant time, to the waiter that has waited
+    /// longest since it was last asked, if any was given since then.
+    /// Fairness: notified in the order of arrival; others may have the lock in between, see above.
+    /// Thread safety: as the policy says.
+    template <detail::mutex_lock_with<Threading> Lock,
+              token_for<void> Token = default_token_t<Executor>>
         requires(!std::predicate<std::decay_t<Token>&>)
-    auto async_wait(std::unique_lock<mutex_of<E>>& lock, Token&& token = Token())
+    auto async_wait(Lock& lock, Token&& token = Token())
     {
-        return detail::start_wait(ask<mutex_of<E>, detail::any_notification>(*this, lock, {}),
+        return detail::start_wait(ask<Lock, detail::any_notification>(*this, lock, {}),
                                   std::forward<Token>(token));
     }
 
@@ -76,18 +92,20 @@ public:
     ///
     /// The predicate is called with the lock held: once by the initiating function, then on
     /// the handler's executor (or if that cannot be posted to, the condition's).
-    /// If it says no, the waiter goes back to its place, and the notification to the next
-    /// behind it who has not seen it.
+    /// If it says no, the waiter waits on, and keeps its place in the order of arrival. The
+    /// notification goes to the waiter that has waited longest since it was last asked, if one was
+    /// given since then: the others have seen what there is to see. So no predicate is asked
+    /// twice for the same notifications.
     ///
     /// Errors: `errc::predicate_failed` if the predicate throws; a coroutine that awaits with
     /// `use_awaitable` is thrown that exception instead. The lock is held, and the
     /// notification goes to the next.
     /// Everything else: as above.
-    template <class E, std::predicate Predicate, token_for<void> Token = default_token_t<Executor>>
-    auto async_wait(std::unique_lock<mutex_of<E>>& lock, Predicate predicate,
-                    Token&& token = Token())
+    template <detail::mutex_lock_with<Threading> Lock, std::predicate Predicate,
+              token_for<void> Token = default_token_t<Executor>>
+    auto async_wait(Lock& lock, Predicate predicate, Token&& token = Token())
     {
-        return detail::start_wait(ask<mutex_of<E>, Predicate>(*this, lock, std::move(predicate)),
+        return detail::start_wait(ask<Lock, Predicate>(*this, lock, std::move(predicate)),
                                   std::forward<Token>(token));
     }
 
@@ -100,16 +118,10 @@ public:
     void notify_all() noexcept { this->state().notify_all(); }
 
 private:
-    template <class Mutex, class Predicate>
-    using ask = detail::condition_ask<basic_condition, Mutex, Predicate>;
+    template <class Lock, class Predicate>
+    using ask = detail::condition_ask<basic_condition, typename Lock::mutex_type, Predicate>;
     template <class, class, class>
     friend class detail::condition_ask;
-
-    template <class E>
-    static detail::permit_gate<Threading>& gate_of(mutex_of<E>& m) noexcept
-    {
-        return m.state();
-    }
 };
 
 /// The usual condition: any thread, any executor.

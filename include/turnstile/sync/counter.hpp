@@ -9,6 +9,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace turnstile {
@@ -49,7 +50,7 @@ public:
     /// A counter that starts at `value`.
     /// Throws `system_error` with `errc::invalid_argument` if the bounds are the wrong way
     /// round, beyond `lowest` and `highest`, or if the value is not between them.
-    explicit basic_counter(const Executor& executor, std::int64_t value = 0,
+    explicit basic_counter(const std::type_identity_t<Executor>& executor, std::int64_t value = 0,
                            counter_bounds bounds = {})
         : base(executor, checked(value, bounds), bounds.lower, bounds.upper)
     {
@@ -173,9 +174,14 @@ private:
 
     static std::int64_t checked(std::int64_t value, const counter_bounds& bounds)
     {
-        if (bounds.lower < lowest || bounds.upper > highest || value < bounds.lower ||
-            value > bounds.upper)
-            detail::throw_error(errc::invalid_argument, "counter");
+        if (bounds.lower < lowest)
+            detail::throw_error(errc::invalid_argument,
+                                "counter: bounds.lower must be lowest or more");
+        if (bounds.upper > highest)
+            detail::throw_error(errc::invalid_argument,
+                                "counter: bounds.upper must be highest or less");
+        if (value < bounds.lower || value > bounds.upper)
+            detail::throw_error(errc::invalid_argument, "counter: value must be within its bounds");
         return value;
     }
 

@@ -7,6 +7,8 @@
 #include <turnstile/core/detail/start_wait.hpp>
 #include <turnstile/core/threading.hpp>
 
+#include <type_traits>
+
 namespace turnstile {
 
 /// A flag that asynchronous code can wait for.
@@ -26,7 +28,10 @@ public:
     };
 
     /// An event that is set from the start, or (the default) is not.
-    explicit basic_event(const Executor& executor, bool set = false) : base(executor, set) {}
+    explicit basic_event(const std::type_identity_t<Executor>& executor, bool set = false)
+        : base(executor, set)
+    {
+    }
 
     /// The same, with the context's executor.
     template <detail::execution_context Context>

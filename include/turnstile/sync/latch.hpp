@@ -9,6 +9,7 @@
 #include <turnstile/sync/detail/latch_state.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace turnstile {
 
@@ -30,7 +31,10 @@ public:
     };
 
     /// A latch that opens after `count` arrivals; with 0 it is open from the start.
-    explicit basic_latch(const Executor& executor, std::uint64_t count) : base(executor, count) {}
+    explicit basic_latch(const std::type_identity_t<Executor>& executor, std::uint64_t count)
+        : base(executor, count)
+    {
+    }
 
     /// The same, with the context's executor.
     template <detail::execution_context Context>

@@ -7,30 +7,32 @@
 #include <turnstile/core/detail/permit_ask.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/sync/unique_lock.hpp>
 
+#include <cstdint>
 #include <mutex>
+#include <type_traits>
+#include <utility>
 
 namespace turnstile {
 
-template <class Executor, class Threading>
-class basic_condition;
-
 /// Mutual exclusion for asynchronous code.
 ///
-/// The lock belongs to whoever holds the `std::unique_lock`, not to a thread: it may be
-/// released on another thread, or by another coroutine, than it was acquired on.
+/// The lock belongs to whoever holds the `unique_lock`, not to a thread: it may be released on
+/// another thread, or by another coroutine, than it was acquired on.
 ///
 /// Fairness: strict FIFO. `try_lock` fails while others wait.
-/// Destruction: every waiter completes with `operation_aborted`. Locks must not outlive it.
+/// Destruction: every waiter completes with `operation_aborted`. Locks may outlive it.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_mutex : public detail::io_object<Executor, Threading, detail::permit_gate<Threading>> {
-    using base = detail::io_object<Executor, Threading, detail::permit_gate<Threading>>;
+    using gate = detail::permit_gate<Threading>;
+    using base = detail::io_object<Executor, Threading, gate>;
 
 public:
     using typename base::executor_type;
 
     /// What `async_lock` gives: unlocks when it goes out of scope.
-    using lock_type = std::unique_lock<basic_mutex>;
+    using lock_type = unique_lock<basic_mutex>;
 
     template <class Other>
     struct rebind_executor {
@@ -38,7 +40,7 @@ public:
     };
 
     /// An unlocked mutex whose completions run on `executor` by default.
-    explicit basic_mutex(const Executor& executor) : base(executor, 1U, 1U) {}
+    explicit basic_mutex(const std::type_identity_t<Executor>& executor) : base(executor, 1U, 1U) {}
 
     /// The same, with the context's executor.
     template <detail::execution_context Context>
@@ -49,7 +51,7 @@ public:
     /// Waits for the lock.
     ///
     /// Completes when: the lock is free and everyone who asked before has had it.
-    /// Signature: `void(error_code, std::unique_lock<basic_mutex>)`; owns the lock on success.
+    /// Signature: `void(error_code, unique_lock<basic_mutex>)`; owns the lock on success.
     /// Errors: `operation_aborted` if cancelled, or the mutex was destroyed.
     /// Executor: the handler's associated executor, by default the mutex's own.
     /// Cancellation: terminal, partial and total.
@@ -59,25 +61,37 @@ public:
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_lock(Token&& token = Token())
     {
-        return detail::start_wait(ask{this, {}}, std::forward<Token>(token));
+        return detail::start_wait(ask{this, this->state_pointer(), {}}, std::forward<Token>(token));
     }
 
-    /// Takes the lock if it is free and nobody waits for it; never waits. Thread safety: as
-    /// the policy says.
-    [[nodiscard]] bool try_lock() noexcept { return this->state().try_acquire(1); }
+    /// Does not compile, since it would block the thread: `co_await async_lock()` instead.
+    template <class Never = void>
+    void lock()
+    {
+        static_assert(!std::is_void_v<Never>,
+                      "turnstile::mutex does not block the thread: use co_await m.async_lock(), or "
+                      "std::unique_lock(m, std::try_to_lock)");
+    }
 
-    /// Releases the lock, and hands it to the first waiter if there is one. The waiter's
-    /// handler does not run inside this call.
-    /// Errors: `errc::not_locked`, with the state unchanged. Thread safety: as the policy says.
+    /// Takes the lock if it is free and nobody waits for it; never waits. The caller has to
+    /// `unlock`, or to adopt the lock: `unique_lock(m, std::adopt_lock)`. Thread safety: as the
+    /// policy says.
+    [[nodiscard]] bool try_lock() noexcept { return this->state().try_acquire(1, gate::by_hand); }
+
+    /// Releases a lock that `try_lock` has taken, or whose `unique_lock` has let go of it with
+    /// `release`, and hands it to the first waiter if there is one. The waiter's handler does not
+    /// run inside this call.
+    /// Errors: `errc::not_locked`, also if a `unique_lock` owns the lock; the state is unchanged.
+    /// Thread safety: as the policy says.
     void unlock(error_code& ec) noexcept
     {
-        ec = this->state().release(1) ? error_code() : make_error_code(errc::not_locked);
+        ec = this->state().unlock_by_hand() ? error_code() : make_error_code(errc::not_locked);
     }
 
     /// The same, throwing `system_error`.
     void unlock()
     {
-        if (!this->state().release(1)) [[unlikely]]
+        if (!this->state().unlock_by_hand()) [[unlikely]]
             detail::throw_error(errc::not_locked, "mutex::unlock");
     }
 
@@ -88,10 +102,35 @@ private:
     using ask = detail::permit_ask<basic_mutex, lock_type, detail::single_permit>;
     friend ask;
     template <class, class>
-    friend class basic_condition;
+    friend class detail::lock_handle;
 
-    lock_type adopt(std::uint64_t) noexcept { return lock_type(*this, std::adopt_lock); }
+    static lock_type adopt(basic_mutex* mutex, gate& state, std::uint64_t) noexcept
+    {
+        return detail::lock_access::make<lock_type>(mutex, state);
+    }
 };
+
+namespace detail {
+
+template <class Executor, class Threading>
+struct lock_holds<basic_mutex<Executor, Threading>> {
+    struct exclusive {
+        using gate_type = permit_gate<Threading>;
+        static bool try_take(gate_type& gate) noexcept
+        {
+            return gate.try_acquire(1, gate_type::as_handle);
+        }
+        TURNSTILE_HOT static bool give(gate_type& gate) noexcept
+        {
+            gate.unlock();
+            return true;
+        }
+        static bool adopt(gate_type& gate) noexcept { return gate.adopt_lock(); }
+        static void detach(gate_type& gate) noexcept { gate.drop_handle(); }
+    };
+};
+
+} // namespace detail
 
 /// The usual mutex: any thread, any executor.
 using mutex = basic_mutex<>;

@@ -1,6 +1,7 @@
 // Permits of a semaphore, as a value that gives them back.
 #pragma once
 
+#include <turnstile/core/detail/permit_gate.hpp>
 #include <turnstile/core/error.hpp>
 
 #include <cstdint>
@@ -9,18 +10,26 @@
 namespace turnstile {
 
 /// A number of permits taken from a `Semaphore`, given back when it goes out of scope.
-/// Movable, not copyable. It must not outlive its semaphore. Not itself thread safe.
+/// Movable, not copyable. It may outlive its semaphore: then it gives nothing back. Not itself
+/// thread safe.
 template <class Semaphore>
 class [[nodiscard]] permit {
+    using gate = detail::permit_gate<typename Semaphore::threading_policy>;
+
 public:
     /// Holds nothing.
     permit() noexcept = default;
 
     /// Takes charge of n permits that the caller acquired some other way.
-    permit(Semaphore& semaphore, std::uint64_t n) noexcept : semaphore_(&semaphore), n_(n) {}
+    permit(Semaphore& semaphore, std::uint64_t n) noexcept
+        : gate_(n != 0 ? &semaphore.state() : nullptr), n_(n)
+    {
+        if (gate_)
+            gate_->add_handle();
+    }
 
     permit(permit&& other) noexcept
-        : semaphore_(std::exchange(other.semaphore_, nullptr)), n_(std::exchange(other.n_, 0))
+        : gate_(std::exchange(other.gate_, nullptr)), n_(std::exchange(other.n_, 0))
     {
     }
     /// Gives back what it holds, then takes over what `other` holds.
@@ -33,7 +42,7 @@ public:
 
     void swap(permit& other) noexcept
     {
-        std::swap(semaphore_, other.semaphore_);
+        std::swap(gate_, other.gate_);
         std::swap(n_, other.n_);
     }
 
@@ -45,11 +54,9 @@ public:
     /// Gives all of them back now; does nothing if there are none.
     void release() noexcept
     {
-        if (n_ == 0)
-            return;
-        // Only fails if somebody else released what was not theirs: then they are back already.
-        error_code ignored;
-        std::exchange(semaphore_, nullptr)->release(std::exchange(n_, 0), ignored);
+        // Fails only if a release by hand has returned more than was out: then they are back.
+        if (gate_)
+            std::exchange(gate_, nullptr)->release(std::exchange(n_, 0), gate::as_handle);
     }
 
     /// Splits off n of them. Errors: `errc::too_large` if it does not hold n,
@@ -61,9 +68,11 @@ public:
                       : error_code();
         if (ec)
             return {};
-        permit part(*semaphore_, n);
+        if (n == n_)
+            return std::move(*this);
+        gate_->add_handle();
         n_ -= n;
-        return part;
+        return permit(gate_, n);
     }
 
     /// The same, throwing `system_error`.
@@ -84,12 +93,11 @@ public:
             return;
         if (!*this)
             return swap(other);
-        if (semaphore_ != other.semaphore_) {
+        if (gate_ != other.gate_) {
             ec = errc::invalid_argument;
             return;
         }
-        n_ += std::exchange(other.n_, 0);
-        other.semaphore_ = nullptr;
+        n_ += other.detach();
     }
 
     /// The same, throwing `system_error`.
@@ -103,12 +111,18 @@ public:
     /// Lets go without giving back: the caller is now in charge of that many permits.
     [[nodiscard]] std::uint64_t detach() noexcept
     {
-        semaphore_ = nullptr;
+        if (gate_)
+            std::exchange(gate_, nullptr)->drop_handle();
         return std::exchange(n_, 0);
     }
 
 private:
-    Semaphore* semaphore_ = nullptr;
+    friend Semaphore;
+
+    // Of permits for which the gate has counted a handle.
+    permit(gate* state, std::uint64_t n) noexcept : gate_(state), n_(n) {}
+
+    gate* gate_ = nullptr; // if it holds any
     std::uint64_t n_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include <turnstile/sync/permit.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace turnstile {
 
@@ -16,11 +17,12 @@ namespace turnstile {
 ///
 /// Fairness: strict FIFO. A small request never overtakes a large one that came before, and
 /// `try_acquire` fails while others wait; cancelling the large one lets the small ones go.
-/// Destruction: every waiter completes with `operation_aborted`. Permits must not outlive it.
+/// Destruction: every waiter completes with `operation_aborted`. Permits may outlive it.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_semaphore
     : public detail::io_object<Executor, Threading, detail::permit_gate<Threading>> {
-    using base = detail::io_object<Executor, Threading, detail::permit_gate<Threading>>;
+    using gate = detail::permit_gate<Threading>;
+    using base = detail::io_object<Executor, Threading, gate>;
 
 public:
     using typename base::executor_type;
@@ -33,13 +35,13 @@ public:
         using other = basic_semaphore<Other, Threading>;
     };
 
-    /// The maximum of a semaphore that was given none.
-    static constexpr std::uint64_t unlimited = detail::permit_gate<Threading>::unlimited;
+    /// The maximum of a semaphore that was given none: 2^38 - 1.
+    static constexpr std::uint64_t unlimited = gate::unlimited;
 
     /// A semaphore with `initial` permits available, and never more than `maximum`.
     /// Throws `system_error` with `errc::invalid_argument` if the maximum is zero, above
     /// `unlimited`, or less than `initial`.
-    explicit basic_semaphore(const Executor& executor, std::uint64_t initial,
+    explicit basic_semaphore(const std::type_identity_t<Executor>& executor, std::uint64_t initial,
                              std::uint64_t maximum = unlimited)
         : base(executor, checked(initial, maximum), maximum)
     {
@@ -68,7 +70,7 @@ public:
     template <token_for<permit_type> Token = default_token_t<Executor>>
     auto async_acquire(std::uint64_t n, Token&& token = Token())
     {
-        return detail::start_wait(ask{this, n}, std::forward<Token>(token));
+        return detail::start_wait(ask{this, this->state_pointer(), n}, std::forward<Token>(token));
     }
 
     /// Waits for one permit: `async_acquire(1, token)`, of which all that is said above holds.
@@ -83,9 +85,10 @@ public:
     /// `async_acquire` would say. Thread safety: as the policy says.
     [[nodiscard]] permit_type try_acquire(std::uint64_t n, error_code& ec) noexcept
     {
-        const detail::verdict now = this->state().try_now(n);
+        gate& state = this->state();
+        const detail::verdict now = state.try_now(n, gate::as_handle);
         ec = now.error();
-        return now.is_granted() ? adopt(n) : permit_type();
+        return now.is_granted() ? adopt(this, state, n) : permit_type();
     }
     /// The same, without saying why there are none.
     [[nodiscard]] permit_type try_acquire(std::uint64_t n = 1) noexcept
@@ -94,16 +97,19 @@ public:
         return try_acquire(n, ignored);
     }
 
-    /// Adds n permits, and serves those who wait. No handler runs inside this call.
+    /// Adds n permits, and serves those who wait. No handler runs inside this call. It is for
+    /// permits that were detached, and to add new ones; a `permit` returns its own by itself.
     /// Errors: `errc::over_release` if that would exceed the maximum, `errc::invalid_argument`
-    /// if n is 0; the state is unchanged. Works on a closed semaphore too.
+    /// if n is 0; the state is unchanged. Without a maximum no release is too much, up to
+    /// `unlimited`. Works on a closed semaphore too.
     /// Thread safety: as the policy says.
     void release(std::uint64_t n, error_code& ec) noexcept
     {
         if (n == 0)
             ec = errc::invalid_argument;
         else
-            ec = this->state().release(n) ? error_code() : make_error_code(errc::over_release);
+            ec = this->state().release(n, gate::by_hand) ? error_code()
+                                                         : make_error_code(errc::over_release);
     }
 
     /// The same, throwing `system_error`.
@@ -153,13 +159,21 @@ public:
 private:
     using ask = detail::permit_ask<basic_semaphore, permit_type>;
     friend ask;
+    friend permit_type;
 
-    permit_type adopt(std::uint64_t n) noexcept { return permit_type(*this, n); }
+    static permit_type adopt(basic_semaphore*, gate& state, std::uint64_t n) noexcept
+    {
+        return permit_type(&state, n);
+    }
 
     static std::uint64_t checked(std::uint64_t initial, std::uint64_t maximum)
     {
-        if (maximum == 0 || maximum > unlimited || initial > maximum)
-            detail::throw_error(errc::invalid_argument, "semaphore");
+        if (maximum == 0 || maximum > unlimited)
+            detail::throw_error(errc::invalid_argument,
+                                "semaphore: maximum must be in [1, unlimited]");
+        if (initial > maximum)
+            detail::throw_error(errc::invalid_argument,
+                                "semaphore: initial must not be more than maximum");
         return initial;
     }
 };

@@ -6,10 +6,13 @@
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/sync/detail/shared_ask.hpp>
+#include <turnstile/sync/shared_lock.hpp>
+#include <turnstile/sync/unique_lock.hpp>
 #include <turnstile/sync/upgrade_lock.hpp>
 
 #include <mutex>
 #include <shared_mutex>
+#include <type_traits>
 #include <utility>
 
 namespace turnstile {
@@ -27,20 +30,21 @@ namespace turnstile {
 /// goes before all who wait, and stops new readers just as a queued writer does.
 /// `try_` functions fail while others wait; but under `prefer_readers` those of readers do not
 /// mind writers.
-/// Destruction: every waiter completes with `operation_aborted`. Locks must not outlive it.
+/// Destruction: every waiter completes with `operation_aborted`. Locks may outlive it.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_shared_mutex
     : public detail::io_object<Executor, Threading, detail::shared_gate<Threading>> {
-    using base = detail::io_object<Executor, Threading, detail::shared_gate<Threading>>;
+    using gate = detail::shared_gate<Threading>;
+    using base = detail::io_object<Executor, Threading, gate>;
     using hold = detail::hold;
 
 public:
     using typename base::executor_type;
 
     /// What `async_lock` gives.
-    using lock_type = std::unique_lock<basic_shared_mutex>;
+    using lock_type = unique_lock<basic_shared_mutex>;
     /// What `async_lock_shared` gives.
-    using shared_lock_type = std::shared_lock<basic_shared_mutex>;
+    using shared_lock_type = shared_lock<basic_shared_mutex>;
     /// What `async_lock_upgrade` gives.
     using upgrade_lock_type = upgrade_lock<basic_shared_mutex>;
 
@@ -50,7 +54,7 @@ public:
     };
 
     /// An unlocked mutex whose completions run on `executor` by default.
-    explicit basic_shared_mutex(const Executor& executor,
+    explicit basic_shared_mutex(const std::type_identity_t<Executor>& executor,
                                 lock_preference preference = lock_preference::fair)
         : base(executor, preference)
     {
@@ -67,7 +71,7 @@ public:
     /// Waits for the exclusive lock, to write.
     ///
     /// Completes when: nobody else holds any lock, and it is this one's turn.
-    /// Signature: `void(error_code, std::unique_lock<basic_shared_mutex>)`.
+    /// Signature: `void(error_code, unique_lock<basic_shared_mutex>)`.
     /// Errors: `operation_aborted` if cancelled, or the mutex was destroyed.
     /// Executor: the handler's associated executor, by default the mutex's own.
     /// Cancellation: terminal, partial and total.
@@ -77,19 +81,18 @@ public:
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_lock(Token&& token = Token())
     {
-        return detail::start_wait(ask<lock_type, hold::exclusive>{this},
-                                  std::forward<Token>(token));
+        return detail::start_wait(exclusive_ask(), std::forward<Token>(token));
     }
 
     /// Waits for a shared lock, to read.
     ///
     /// Completes when: no writer holds the lock, and none goes before this reader.
-    /// Signature: `void(error_code, std::shared_lock<basic_shared_mutex>)`.
+    /// Signature: `void(error_code, shared_lock<basic_shared_mutex>)`.
     /// Everything else: as `async_lock`.
     template <token_for<shared_lock_type> Token = default_token_t<Executor>>
     auto async_lock_shared(Token&& token = Token())
     {
-        return detail::start_wait(ask<shared_lock_type, hold::shared>{this},
+        return detail::start_wait(ask<shared_lock_type, hold::shared>{this, this->state_pointer()},
                                   std::forward<Token>(token));
     }
 
@@ -101,15 +104,16 @@ public:
     template <token_for<upgrade_lock_type> Token = default_token_t<Executor>>
     auto async_lock_upgrade(Token&& token = Token())
     {
-        return detail::start_wait(ask<upgrade_lock_type, hold::upgradable>{this},
-                                  std::forward<Token>(token));
+        return detail::start_wait(
+            ask<upgrade_lock_type, hold::upgradable>{this, this->state_pointer()},
+            std::forward<Token>(token));
     }
 
     /// Waits to make an upgradable lock the exclusive one; nobody writes in between. `lock`
     /// must live until this completes. It is left empty on success, and as it was otherwise.
     ///
     /// Completes when: all other readers have gone.
-    /// Signature: `void(error_code, std::unique_lock<basic_shared_mutex>)`.
+    /// Signature: `void(error_code, unique_lock<basic_shared_mutex>)`.
     /// Errors: `errc::upgrade_conflict` if another upgrade waits already: let go, so that it
     /// can proceed. `errc::not_locked` if `lock` holds no lock of this
     /// mutex, or is unlocked meanwhile. `operation_aborted` if cancelled, or the mutex was
@@ -122,8 +126,9 @@ public:
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_upgrade(upgrade_lock_type& lock, Token&& token = Token())
     {
-        return detail::start_wait(upgrade<upgrade_lock_type, hold::upgradable>(this, lock),
-                                  std::forward<Token>(token));
+        return detail::start_wait(
+            upgrade<upgrade_lock_type, hold::upgradable>(exclusive_ask(), lock),
+            std::forward<Token>(token));
     }
 
     /// The same for a shared lock, which must not be unlocked meanwhile. Of several readers who
@@ -132,7 +137,7 @@ public:
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_upgrade(shared_lock_type& lock, Token&& token = Token())
     {
-        return detail::start_wait(upgrade<shared_lock_type, hold::shared>(this, lock),
+        return detail::start_wait(upgrade<shared_lock_type, hold::shared>(exclusive_ask(), lock),
                                   std::forward<Token>(token));
     }
 
@@ -160,15 +165,35 @@ public:
         return lowered;
     }
 
-    /// Take the lock if that needs no waiting; they never wait. Thread safety: as the policy
-    /// says.
+    /// Do not compile, since they would block the thread: `co_await async_lock()`, or
+    /// `co_await async_lock_shared()` instead.
+    template <class Never = void>
+    void lock()
+    {
+        static_assert(!std::is_void_v<Never>,
+                      "turnstile::shared_mutex does not block the thread: use co_await "
+                      "m.async_lock(), or std::unique_lock(m, std::try_to_lock)");
+    }
+    template <class Never = void>
+    void lock_shared()
+    {
+        static_assert(!std::is_void_v<Never>,
+                      "turnstile::shared_mutex does not block the thread: use co_await "
+                      "m.async_lock_shared(), or std::shared_lock(m, std::try_to_lock)");
+    }
+
+    /// Take the lock if that needs no waiting; they never wait. The caller has to unlock, or to
+    /// adopt the lock, for example with `shared_lock(m, std::adopt_lock)`. Thread safety: as the
+    /// policy says.
     [[nodiscard]] bool try_lock() noexcept { return take(hold::exclusive); }
     [[nodiscard]] bool try_lock_shared() noexcept { return take(hold::shared); }
     [[nodiscard]] bool try_lock_upgrade() noexcept { return take(hold::upgradable); }
 
-    /// Release a lock, and let those go who may. No handler runs inside these calls.
-    /// Errors: `errc::not_locked` if nobody holds such a lock; the state is unchanged.
-    /// Thread safety: as the policy says.
+    /// Release a lock that a `try_` function has taken, or whose `unique_lock`, `shared_lock` or
+    /// `upgrade_lock` has let go of it with `release`, and grant those who may go. No handler runs
+    /// inside these calls.
+    /// Errors: `errc::not_locked` if there is no such lock, also if values own one; the state is
+    /// unchanged. Thread safety: as the policy says.
     void unlock(error_code& ec) noexcept { give(hold::exclusive, ec); }
     void unlock_shared(error_code& ec) noexcept { give(hold::shared, ec); }
     void unlock_upgrade(error_code& ec) noexcept { give(hold::upgradable, ec); }
@@ -199,31 +224,60 @@ private:
     using upgrade = detail::upgrade_ask<basic_shared_mutex, Held, has>;
     template <class Owner, class Lock, hold wants>
     friend struct detail::shared_ask;
+    template <class, class>
+    friend class detail::lock_handle;
 
-    bool take(hold wants) noexcept { return this->state().try_take(hold::nothing, wants); }
+    static constexpr auto by_hand = gate::way::by_hand;
+
+    auto exclusive_ask() noexcept
+    {
+        return ask<lock_type, hold::exclusive>{this, this->state_pointer()};
+    }
+    bool take(hold wants) noexcept { return this->state().try_take(hold::nothing, wants, by_hand); }
+    bool give(hold has) noexcept { return this->state().give(has, hold::nothing, by_hand); }
     void give(hold has, error_code& ec) noexcept
     {
-        ec = this->state().give(has) ? error_code() : make_error_code(errc::not_locked);
+        ec = give(has) ? error_code() : make_error_code(errc::not_locked);
     }
     void give(hold has, const char* where)
     {
-        if (!this->state().give(has)) [[unlikely]]
+        if (!give(has)) [[unlikely]]
             detail::throw_error(errc::not_locked, where);
     }
 
     template <class Lock>
     shared_lock_type lower(Lock& lock, hold has, error_code& ec) noexcept
     {
-        const bool ours = lock.owns_lock() && lock.mutex() == this;
-        if (!ours || !this->state().give(has, hold::shared)) {
+        gate& state = this->state();
+        if (detail::lock_access::gate_of(lock) != &state || !state.give(has, hold::shared)) {
             ec = errc::not_locked;
             return {};
         }
         ec = {};
-        lock.release();
-        return shared_lock_type(*this, std::adopt_lock);
+        detail::lock_access::let_go(lock);
+        return detail::lock_access::make<shared_lock_type>(this, state);
     }
 };
+
+namespace detail {
+
+template <class Threading, hold what>
+struct shared_hold {
+    using gate_type = shared_gate<Threading>;
+    static bool try_take(gate_type& gate) noexcept { return gate.try_take(hold::nothing, what); }
+    TURNSTILE_HOT static bool give(gate_type& gate) noexcept { return gate.give(what); }
+    static bool adopt(gate_type& gate) noexcept { return gate.adopt(what); }
+    static void detach(gate_type& gate) noexcept { gate.detach(what); }
+};
+
+template <class Executor, class Threading>
+struct lock_holds<basic_shared_mutex<Executor, Threading>> {
+    using exclusive = shared_hold<Threading, hold::exclusive>;
+    using shared = shared_hold<Threading, hold::shared>;
+    using upgradable = shared_hold<Threading, hold::upgradable>;
+};
+
+} // namespace detail
 
 /// The usual read-write lock: any thread, any executor.
 using shared_mutex = basic_shared_mutex<>;

@@ -7,6 +7,8 @@
 #include <turnstile/resilience/bulkhead.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -28,7 +30,10 @@ struct bulkhead_acquire
     static constexpr std::size_t places = 256;
 
     explicit bulkhead_acquire(const asio::any_io_executor& executor)
-        : base(executor, turnstile::bulkhead_options{.limit = places, .max_wait = wait})
+        : base(executor,
+               turnstile::bulkhead_options{.limit = places,
+                                           .max_queue = std::numeric_limits<std::uint64_t>::max(),
+                                           .max_wait = wait})
     {
         taken_.reserve(places);
         while (try_op()) {

@@ -25,7 +25,7 @@ struct condition_subject
     void consume() {}
 
 protected:
-    std::unique_lock<mutex>& add()
+    typename mutex::lock_type& add()
     {
         parties_.push_back(std::make_unique<party>(this->object->get_executor()));
         return parties_.back()->lock;
@@ -38,7 +38,7 @@ private:
         {
         }
         mutex guard;
-        std::unique_lock<mutex> lock;
+        typename mutex::lock_type lock;
     };
     std::vector<std::unique_ptr<party>> parties_;
 };

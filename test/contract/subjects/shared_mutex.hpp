@@ -6,6 +6,7 @@
 #include <turnstile/sync/shared_mutex.hpp>
 
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -82,11 +83,10 @@ struct shared_mutex_upgrade : subject_base<shared_mutex_of<Threading>> {
 
     struct party {
         explicit party(const asio::any_io_executor& executor)
-            : mutex(executor), lock(mutex, std::try_to_lock)
+            : mutex(std::in_place, executor), lock(*mutex, std::try_to_lock)
         {
         }
-        ~party() { lock.release(); }
-        shared_mutex_of<Threading> mutex;
+        std::optional<shared_mutex_of<Threading>> mutex;
         turnstile::upgrade_lock<shared_mutex_of<Threading>> lock;
     };
 
@@ -95,19 +95,19 @@ struct shared_mutex_upgrade : subject_base<shared_mutex_of<Threading>> {
     auto async_op(Token&& token)
     {
         party& p = add();
-        return p.mutex.async_upgrade(p.lock, std::forward<Token>(token));
+        return p.mutex->async_upgrade(p.lock, std::forward<Token>(token));
     }
     auto async_op()
     {
         party& p = add();
-        return p.mutex.async_upgrade(p.lock);
+        return p.mutex->async_upgrade(p.lock);
     }
     bool try_op() { return granted_; }
     void grant()
     {
         if (!std::exchange(granted_, true))
             for (auto& p : parties_)
-                p->mutex.unlock_shared();
+                p->mutex->unlock_shared();
     }
     std::size_t available() const { return granted_ ? 1 : 0; }
     template <class Lock>
@@ -118,18 +118,29 @@ struct shared_mutex_upgrade : subject_base<shared_mutex_of<Threading>> {
     }
     void destroy()
     {
-        parties_.clear();
+        end_mutexes();
         base::destroy();
     }
+    ~shared_mutex_upgrade() { end_mutexes(); }
 
 private:
+    // A lock outlives its own upgrade, and that may still be on its way: all are kept.
+    void end_mutexes()
+    {
+        static std::vector<std::unique_ptr<party>> kept;
+        for (auto& p : parties_) {
+            p->mutex.reset();
+            kept.push_back(std::move(p));
+        }
+        parties_.clear();
+    }
     party& add()
     {
         auto p = std::make_unique<party>(this->object->get_executor());
         BOOST_TEST_REQUIRE(p->lock.owns_lock());
         parties_.push_back(std::move(p));
         if (!granted_)
-            BOOST_TEST_REQUIRE(parties_.back()->mutex.try_lock_shared());
+            BOOST_TEST_REQUIRE(parties_.back()->mutex->try_lock_shared());
         return *parties_.back();
     }
 

@@ -30,8 +30,6 @@ struct holding_waiter : item_waiter {
             return;
         if (item && state->part_from(*this))
             items.push_back(*item);
-        if (promised != 0) // to one that the end of the queue has aborted on its way
-            state->give_back_batch(promised, items);
         state->free(items);
     }
     State* state = nullptr;
@@ -142,21 +140,22 @@ struct pop_ask : item_ask<Queue, popped_t<typename Queue::value_type>,
                           holding_waiter<typename Queue::state_type>> {
     static constexpr bool refundable = false;
     static constexpr bool irrevocable = true;
-    using travelling = typename parcel<popped_t<typename Queue::value_type>>::type;
     using stored = typename Queue::state_type::stored;
     using waiter_type = holding_waiter<typename Queue::state_type>;
+    using outcome_type = outcome<popped_t<typename Queue::value_type>>;
 
     std::optional<stored> item{};
 
     verdict try_now() noexcept { return this->state().pop_now(item); }
     void give_back() const noexcept {}
     void prepare(waiter_type& w) const noexcept { w.state = &this->state(); }
-    travelling take_now() noexcept { return std::move(*item); }
-    travelling take(waiter_type& w) noexcept
+    outcome_type conclude_now() noexcept { return {error_code(), std::move(*item)}; }
+    outcome_type conclude(waiter_type& w) noexcept
     {
-        w.state->deliver(w);
+        if (!w.state->deliver(w)) [[unlikely]]
+            return {verdict::aborted().error()};
         w.state->unpack(w.items, [&](stored&& v) { item.emplace(std::move(v)); });
-        return take_now();
+        return conclude_now();
     }
 };
 
@@ -168,6 +167,7 @@ struct batch_ask : item_ask<Queue, std::vector<typename Queue::value_type>,
     using stored = typename Queue::state_type::stored;
     using waiter_type = batch_waiter<typename Queue::state_type>;
     using batch = std::vector<stored>;
+    using outcome_type = outcome<std::vector<typename Queue::value_type>>;
 
     using supplies_type = batch_supplies<stored>;
 
@@ -195,12 +195,13 @@ struct batch_ask : item_ask<Queue, std::vector<typename Queue::value_type>,
         room.reserve(std::min(most, std::max(usual, this->state().size())));
         return room;
     }
-    batch take_now() noexcept { return std::move(items); }
-    batch take(waiter_type& w) noexcept
+    outcome_type conclude_now() noexcept { return {error_code(), std::move(items)}; }
+    outcome_type conclude(waiter_type& w) noexcept
     {
-        w.state->deliver(w);
+        if (!w.state->deliver(w)) [[unlikely]]
+            return {verdict::aborted().error()};
         w.state->unpack(w.items, [&](stored&& v) { w.room.push_back(std::move(v)); });
-        return std::move(w.room);
+        return {error_code(), std::move(w.room)};
     }
 };
 

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 namespace turnstile::detail {
@@ -24,8 +23,6 @@ namespace turnstile::detail {
 template <class Threading, class Store>
 class TURNSTILE_EXPORT item_gate : public wait_state<Threading> {
 public:
-    static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
-
     // All of these take the lock.
     std::size_t size() noexcept { return read(size_); }
     std::size_t unfinished() noexcept
@@ -56,8 +53,8 @@ public:
     bool part_from(item_waiter& w) noexcept;
 
     // A granted pop has arrived; it takes what is first now, and if it may more than it was
-    // promised.
-    void deliver(item_waiter& w) noexcept;
+    // promised. Returns false if the queue was destroyed first, which breaks the promise.
+    [[nodiscard]] bool deliver(item_waiter& w) noexcept;
 
     // A batch without waiting, in two steps, since there has to be memory for it in between.
     verdict promise_batch(std::size_t most, std::size_t& n) noexcept;
@@ -140,8 +137,12 @@ protected:
         return is_drained() ? verdict::refused(errc::closed) : verdict::wait();
     }
 
-    // Takes out all that is promised to nobody, to be destroyed.
-    void clear(item_list& out) noexcept;
+    // Takes out all that is promised to nobody, to be destroyed. `where` is what becomes of those
+    // whose push is still on its way.
+    void clear(item_list& out, whereabouts where) noexcept;
+    // The queue is being destroyed: every waiter is aborted, and so is every granted pop that has
+    // not taken its items, and every push on its way whose item goes to `discarded`.
+    void end(item_list& discarded) noexcept;
 
     Store& store() noexcept { return store_; }
 
@@ -159,6 +160,7 @@ private:
     void remove(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override { serve(ready); }
     void take_back(waiter& w, ready_list& ready) noexcept override;
+    bool outlives_object(const waiter& w) const noexcept override;
     void take_all(waiter_list& out) noexcept override;
 
     bool admit_pop(item_waiter& w, ready_list& ready) noexcept;
@@ -174,7 +176,6 @@ private:
     item_node* remove_next() noexcept
     {
         item_node& n = store_.next();
-        last_taken_ = n.turn;
         withdraw(n);
         return &n;
     }
@@ -183,21 +184,21 @@ private:
         for (; n != 0; --n)
             out.push_back(*remove_next());
     }
-    // Takes n out of the store; its push, if it is still on its way, can no longer do so.
+    // Takes n out of the store, from which its push, if it is still on its way, cannot withdraw
+    // it any more.
     void withdraw(item_node& n) noexcept
     {
         store_.erase(n);
         if (n.pusher) [[unlikely]]
             part(n);
     }
-    static void part(item_node& n) noexcept
+    static void part(item_node& n, whereabouts where = whereabouts::gone) noexcept
     {
-        n.pusher->where = whereabouts::taken;
+        n.pusher->where = where;
         n.pusher = nullptr;
     }
     void insert(item_node& n) noexcept
     {
-        n.turn = turns_++;
         store_.insert(n);
         ++size_;
     }
@@ -215,7 +216,7 @@ private:
     // `discarded` gets what is to be destroyed.
     void take_back_promise(std::size_t n, item_list& discarded) noexcept;
     void take_promised(std::size_t n, item_list& out) noexcept;
-    void put_back_displaced(item_list& items) noexcept;
+    void enter_and_drop(item_waiter& w, ready_list& ready) noexcept;
     // Items that are pushed where there is no room for any change hands directly: whether one
     // is there now.
     bool draw_from_pusher(ready_list& ready) noexcept;
@@ -226,17 +227,16 @@ private:
     void finish(ready_list& ready) noexcept;
 
     // What every push and pop touches is side by side.
-    std::size_t quiet_limit_ = 0;  // the room while nobody waits, and no more than that; else 0
-    std::size_t handed_out_ = 0;   // delivered, and not done
-    std::uint64_t turns_ = 1;      // 0 is the turn of what never entered
-    std::uint64_t last_taken_ = 0; // the turn of the item that was
+    std::size_t quiet_limit_ = 0; // the room while nobody waits, and no more than that; else 0
+    std::size_t handed_out_ = 0;  // delivered, and not done
     Store store_;
     waiter_list pushers_; // and those who wait for a reservation; queue_ has those who pop
     waiter_list joiners_;
     std::size_t capacity_;
     std::size_t reserved_ = 0;
     std::size_t demand_ = 0;   // those who wait to pop, and take one at least
-    std::size_t promised_ = 0; // items that are in the store for granted pops
+    std::size_t promised_ = 0; // items that are in the store for granted pops and for calls
+    std::size_t promised_to_calls_ = 0; // of these, for batches that are being taken now
     std::uint64_t dropped_ = 0;
     overflow on_full_;
     bool closed_ = false;

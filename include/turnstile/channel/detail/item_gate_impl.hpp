@@ -71,22 +71,29 @@ bool item_gate<Threading, Store>::admit_push(item_waiter& w, ready_list& ready) 
         pushers_.push_back(w);
         return false;
     }
-    if (!full.is_granted()) {
+    if (full.is_granted())
+        enter_and_drop(w, ready);
+    else
         w.fail(full.code());
-    } else if (drops_newest()) {
-        w.grant();
-        count_drop();
-    } else {
-        let_in(w);
-        if (!this->queue_.empty())
-            serve(ready);
-        drop_one(w.items);
-        if (w.where == whereabouts::taken) { // itself
-            w.items.clear();
-            w.where = whereabouts::here;
-        }
-    }
     return true;
+}
+
+// A push to a full queue that drops items. What it drops is gone, so it cannot be cancelled.
+template <class Threading, class Store>
+void item_gate<Threading, Store>::enter_and_drop(item_waiter& w, ready_list& ready) noexcept
+{
+    if (drops_newest()) {
+        w.grant();
+        w.where = whereabouts::gone;
+        count_drop();
+        w.items.push_back(*w.item);
+        return;
+    }
+    let_in(w);
+    w.where = whereabouts::in_store_for_good;
+    if (!this->queue_.empty())
+        serve(ready);
+    drop_one(w.items);
 }
 
 // Nothing is dropped for a reservation: where a push need not wait, this does.
@@ -159,7 +166,7 @@ void item_gate<Threading, Store>::let_in(item_waiter& w) noexcept
     }
     insert(*w.item);
     w.item->pusher = &w;
-    w.turn = w.item->turn;
+    w.turn = Store::turn_of(*w.item);
     w.where = whereabouts::in_store;
 }
 
@@ -208,21 +215,19 @@ void item_gate<Threading, Store>::take_back(waiter& any, ready_list& ready) noex
     auto& w = static_cast<item_waiter&>(any);
     switch (w.what) {
     case role::pop:
+        if (!this->is_alive()) // the destructor has broken the promise
+            return;
         take_back_promise(std::exchange(w.promised, 0), w.items);
         break;
     case role::push:
-        if (w.where != whereabouts::taken)
-            put_back_displaced(w.items);
-        if (w.where == whereabouts::taken || (w.where == whereabouts::in_store && size_ == 0)) {
-            w.grant(); // somebody has the item, or is promised what there is: too late
+        if (w.where == whereabouts::destroyed)
+            return;
+        if (w.where != whereabouts::in_store || size_ == 0) {
+            w.grant(); // the item is gone, or all items are promised to pops: too late
             return;
         }
-        if (w.where == whereabouts::in_store) {
-            withdraw(*w.item);
-            --size_;
-        } else {
-            --dropped_; // it was the one
-        }
+        withdraw(*w.item);
+        --size_;
         w.where = whereabouts::here;
         break;
     case role::reserve:
@@ -234,17 +239,13 @@ void item_gate<Threading, Store>::take_back(waiter& any, ready_list& ready) noex
     serve(ready);
 }
 
+// A push on its way stands though the queue is destroyed, unless its item was destroyed with it: a
+// pop has it.
 template <class Threading, class Store>
-void item_gate<Threading, Store>::put_back_displaced(item_list& items) noexcept
+bool item_gate<Threading, Store>::outlives_object(const waiter& any) const noexcept
 {
-    if (discarded_)
-        return;
-    // Not behind one that came after it, and has been taken meanwhile.
-    while (!items.empty() && store_.may_restore(items.front(), last_taken_)) {
-        store_.restore(*take_front(items));
-        ++size_;
-        --dropped_;
-    }
+    const auto& w = static_cast<const item_waiter&>(any);
+    return w.what == role::push && w.where != whereabouts::destroyed;
 }
 
 template <class Threading, class Store>
@@ -369,14 +370,27 @@ bool item_gate<Threading, Store>::task_done() noexcept
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::clear(item_list& out) noexcept
+void item_gate<Threading, Store>::clear(item_list& out, whereabouts where) noexcept
 {
     store_.take_rest(promised_, out);
     for (item_node& n : out) {
         if (n.pusher)
-            part(n);
+            part(n, where);
     }
     size_ = 0;
+}
+
+template <class Threading, class Store>
+void item_gate<Threading, Store>::end(item_list& discarded) noexcept
+{
+    this->update([&](ready_list& ready) {
+        this->retire_locked(ready);
+        closed_ = true;
+        discarded_ = true;
+        quiet_limit_ = 0;
+        promised_ = promised_to_calls_;
+        clear(discarded, whereabouts::destroyed);
+    });
 }
 
 template <class Threading, class Store>
@@ -387,7 +401,7 @@ void item_gate<Threading, Store>::close(closing how, item_list& discarded) noexc
         quiet_limit_ = 0;
         if (how == closing::discard) {
             discarded_ = true;
-            clear(discarded);
+            clear(discarded, whereabouts::gone);
         }
         finish(ready);
     });
@@ -397,21 +411,24 @@ template <class Threading, class Store>
 bool item_gate<Threading, Store>::part_from(item_waiter& w) noexcept
 {
     return this->guarded([&] {
-        if (w.where == whereabouts::in_store)
+        if (w.where == whereabouts::in_store || w.where == whereabouts::in_store_for_good)
             part(*w.item);
         return w.where == whereabouts::here;
     });
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::deliver(item_waiter& w) noexcept
+bool item_gate<Threading, Store>::deliver(item_waiter& w) noexcept
 {
-    this->update([&](ready_list& ready) {
+    return this->update([&](ready_list& ready) {
+        if (!this->is_alive()) [[unlikely]]
+            return false;
         if (w.promised != w.most) // others may have come
             w.promised += promise_at_once(w.most - w.promised, ready);
         take_promised(std::exchange(w.promised, 0), w.items);
         if (closed_)
             finish(ready);
+        return true;
     });
 }
 
@@ -420,6 +437,7 @@ verdict item_gate<Threading, Store>::promise_batch(std::size_t most, std::size_t
 {
     return this->update([&](ready_list& ready) {
         n = promise_at_once(most, ready);
+        promised_to_calls_ += n;
         return n != 0 ? verdict::granted() : explain_empty();
     });
 }
@@ -428,6 +446,7 @@ template <class Threading, class Store>
 void item_gate<Threading, Store>::take_batch(std::size_t n, item_list& out) noexcept
 {
     this->update([&](ready_list& ready) {
+        promised_to_calls_ -= n;
         take_promised(n, out);
         if (closed_)
             finish(ready);
@@ -438,6 +457,7 @@ template <class Threading, class Store>
 void item_gate<Threading, Store>::give_back_batch(std::size_t n, item_list& discarded) noexcept
 {
     this->update([&](ready_list& ready) {
+        promised_to_calls_ -= n;
         take_back_promise(n, discarded);
         serve(ready);
     });

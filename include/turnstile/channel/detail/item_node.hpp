@@ -15,12 +15,10 @@ using item_hook =
     boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>;
 
 // An item on its way through a queue. Items change hands as nodes: from the push into the
-// store, and to whoever pops. So nothing of the user's is moved on the way, and nothing has to be
-// allocated to put back what a cancelled push had displaced.
+// store, and from the store to the pop. So nothing of the user's is moved on the way.
 struct item_node : item_hook {
-    std::uint64_t turn = 0; // its place among all that were pushed
     union {
-        item_waiter* pusher = nullptr; // whose handler has not run yet: it may be withdrawn
+        item_waiter* pusher = nullptr; // that has not completed, and is told what becomes of it
         item_node* next_spare;         // of one that is not in use
     };
 };
@@ -38,7 +36,13 @@ inline item_node* take_front(item_list& list) noexcept
 enum class role : unsigned char { pop, push, reserve, join };
 
 // Where the item of a push is.
-enum class whereabouts : unsigned char { here, in_store, taken };
+enum class whereabouts : unsigned char {
+    here,              // with the push
+    in_store,          // in the queue, from which a cancelled push withdraws it
+    in_store_for_good, // the same, but the push has dropped another item and cannot be cancelled
+    gone,              // popped, dropped or discarded: the push has succeeded
+    destroyed,         // the destructor of the queue destroyed it: the push is aborted
+};
 
 struct item_waiter : waiter {
     using waiter::waiter;
@@ -49,7 +53,7 @@ struct item_waiter : waiter {
     std::size_t promised = 0;              // of these, to a granted pop
     std::uint64_t turn = 0;                // of the item that has entered
     item_node* item = nullptr;             // of a push
-    item_list items; // that a pop has taken; or a push has displaced, until its handler runs
+    item_list items;                       // taken by a pop, or dropped by a push
 };
 
 } // namespace turnstile::detail

@@ -34,9 +34,6 @@ public:
     using reservation_type = reservation<item_queue>;
     using state_type = item_state<T, Threading, Store>;
 
-    /// The capacity of a queue that takes any number of items.
-    static constexpr std::size_t unbounded = state_type::unbounded;
-
     // ------------------------------------------------------------------------ pop ----
 
     /// Takes the next item.

@@ -69,7 +69,7 @@ public:
     ~item_state() override
     {
         item_list rest;
-        this->clear(rest);
+        this->clear(rest, whereabouts::gone);
         free(rest);
         while (item_node* n = spare_.take())
             delete static_cast<node*>(n);
@@ -96,7 +96,7 @@ public:
                 return nullptr;
             spare->fill(l, value);
             this->enter_quietly(*spare);
-            ticket = item_ticket{spare, spare->turn};
+            ticket = item_ticket{spare, Store::turn_of(*spare)};
             return spare;
         });
         if (n) [[likely]]
@@ -201,9 +201,8 @@ public:
     // The queue is being destroyed. Only what is on its way to a handler is left.
     void end() noexcept
     {
-        this->retire();
         item_list discarded;
-        this->close(closing::discard, discarded);
+        gate::end(discarded);
         free(discarded);
     }
 
@@ -344,7 +343,7 @@ private:
             n->fill(l, value);
             ticket.node = n;
             this->fill(*std::exchange(n, nullptr), ready, dropped);
-            ticket.turn = ticket.node->turn;
+            ticket.turn = Store::turn_of(*ticket.node);
             return true;
         });
         free(dropped);
@@ -376,7 +375,7 @@ private:
                 dropped.push_back(*n);
             } else {
                 this->enter(*n, ready);
-                ticket.turn = n->turn;
+                ticket.turn = Store::turn_of(*n);
                 if (!enters)
                     this->drop_one(dropped);
             }

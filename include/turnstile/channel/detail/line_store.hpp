@@ -13,8 +13,7 @@ namespace turnstile::detail {
 // The items of a queue, in the order they came; served from either end.
 //
 // A store has a node type, a `label` that is pushed with each value, and the functions below,
-// all called under the lock. Nodes in it are in the order of their turns, also those that
-// come back.
+// all called under the lock.
 class TURNSTILE_EXPORT line_store {
 public:
     struct label {};
@@ -31,24 +30,12 @@ public:
     bool empty() const noexcept { return items_.empty(); }
     void insert(item_node& n) noexcept { items_.push_back(n); }
     void erase(item_node& n) noexcept { items_.erase(item_list::s_iterator_to(n)); }
+    // Tells an item from later ones in the same node, where a push gives a handle.
+    static std::uint64_t turn_of(const item_node&) noexcept { return 0; }
 
     // The next to be served; the one to be dropped when there are too many.
     item_node& next() noexcept { return newest_first_ ? items_.back() : items_.front(); }
     item_node& surplus() noexcept { return items_.front(); }
-
-    // What was dropped comes back, to where it was: close to the front. Unless it would now come
-    // after the one that was taken last.
-    bool may_restore(const item_node& n, std::uint64_t last_taken) const noexcept
-    {
-        return newest_first_ || last_taken < n.turn;
-    }
-    void restore(item_node& n) noexcept
-    {
-        auto place = items_.begin();
-        while (place != items_.end() && place->turn < n.turn)
-            ++place;
-        items_.insert(place, n);
-    }
 
     // Takes all but the next n.
     void take_rest(std::size_t n, item_list& out) noexcept

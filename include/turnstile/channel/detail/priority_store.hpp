@@ -37,6 +37,7 @@ public:
         void forget() noexcept { std::destroy_at(&priority); }
 
         const priority_store* home = nullptr; // while it is in the store
+        std::uint64_t turn = 0;               // its place among all that were pushed
         union {
             Priority priority;
         };
@@ -50,8 +51,8 @@ public:
     void insert(item_node& any) noexcept
     {
         auto& n = static_cast<node&>(any);
-        n.home = this;
-        items_.insert(n);
+        n.turn = turns_++;
+        link(n);
     }
     void erase(item_node& any) noexcept
     {
@@ -61,8 +62,6 @@ public:
     }
     item_node& next() noexcept { return *items_.begin(); }
     item_node& surplus() noexcept { return *items_.rbegin(); }
-    bool may_restore(const item_node&, std::uint64_t) const noexcept { return true; }
-    void restore(item_node& n) noexcept { insert(n); }
     void take_rest(std::size_t n, item_list& out) noexcept
     {
         const auto first = std::next(items_.begin(), static_cast<std::ptrdiff_t>(n));
@@ -72,10 +71,14 @@ public:
         });
     }
 
+    static std::uint64_t turn_of(const item_node& any) noexcept
+    {
+        return static_cast<const node&>(any).turn;
+    }
     // Whether the item that had this turn is still here.
     bool holds(const item_node& any, std::uint64_t turn) const noexcept
     {
-        return static_cast<const node&>(any).home == this && any.turn == turn;
+        return static_cast<const node&>(any).home == this && turn_of(any) == turn;
     }
     // Gives an item another priority; `priority` has the old one then.
     void change(item_node& any, Priority& priority) noexcept
@@ -83,7 +86,7 @@ public:
         auto& n = static_cast<node&>(any);
         erase(n);
         std::swap(n.priority, priority);
-        insert(n);
+        link(n); // with its old turn
     }
 
 private:
@@ -101,7 +104,14 @@ private:
                                             boost::intrusive::compare<before>,
                                             boost::intrusive::constant_time_size<false>>;
 
+    void link(node& n) noexcept
+    {
+        n.home = this;
+        items_.insert(n);
+    }
+
     tree items_;
+    std::uint64_t turns_ = 1; // 0 is the turn of an item that never entered
 };
 
 } // namespace turnstile::detail

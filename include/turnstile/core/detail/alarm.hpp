@@ -138,8 +138,8 @@ private:
     }
     void forget_context() noexcept override
     {
-        Base::forget_context();
         alarm_.end();
+        Base::forget_context(); // last: what it drops may own the context
     }
 
     class alarm final : postable {

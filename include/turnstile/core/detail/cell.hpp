@@ -26,7 +26,7 @@ public:
     T fetch_sub(T n, std::memory_order) noexcept { return std::exchange(value_, value_ - n); }
 
     template <class Change>
-    bool update(Change change, std::memory_order) noexcept
+    TURNSTILE_HOT bool update(Change change, std::memory_order) noexcept
     {
         T next = value_;
         if (!change(next))
@@ -79,7 +79,7 @@ public:
             value_type next = now;
             if (!change(next))
                 return false;
-            if (is_lone_thread()) {
+            if (is_lone_thread()) [[likely]] {
                 value_.store(next, std::memory_order_relaxed);
                 return true;
             }

@@ -45,9 +45,12 @@ public:
         return work;
     }
 
-    // Whether this is a strand of an io_context that has not stopped, and the caller is not
-    // in it; false where that cannot be told.
-    bool outside_running_strand() const noexcept;
+    // Whether this is an io_context that has not stopped, or a strand of one, and the caller is
+    // not in it; false where that cannot be told.
+    bool is_left_while_running() const noexcept;
+
+    // Whether this is an io_context that has stopped, or a strand of one.
+    bool has_stopped() const noexcept;
 
     // Whether this stands for `executor`.
     TURNSTILE_HOT bool is(const asio::any_io_executor& executor) const noexcept

@@ -6,6 +6,7 @@
 #include <boost/intrusive/list_hook.hpp>
 
 #include <memory>
+#include <mutex>
 
 namespace turnstile::detail {
 
@@ -16,7 +17,10 @@ class wait_service;
 // when it shuts down: then, or with its last reference, whichever comes first.
 //
 // Both may happen at a time, on two threads. So the last reference is given up under the lock
-// with which the context looks for members: whom it finds there, it can still refer to.
+// with which the context looks for members: whom it finds there, it can still refer to. And it
+// waits for those who are just leaving. What they drop is the user's, an executor that may own
+// anything, even the context: so they do that without the lock, and the context does not wait for
+// the thread that it is destroyed on.
 class TURNSTILE_EXPORT context_member
     : public boost::intrusive::list_base_hook<
           boost::intrusive::link_mode<boost::intrusive::normal_link>> {
@@ -24,6 +28,11 @@ public:
     explicit context_member(boost::asio::execution_context& context);
     context_member(const context_member&) = delete;
     context_member& operator=(const context_member&) = delete;
+
+    bool has_context_of(const context_member& other) const noexcept
+    {
+        return registry_ == other.registry_;
+    }
 
 protected:
     virtual ~context_member();
@@ -38,9 +47,11 @@ private:
     virtual void add_reference() noexcept = 0;
     virtual bool drop_reference() noexcept = 0; // true for the last one
     virtual void shut_down() noexcept = 0;
-    // What is to be done of that if nobody waits any more.
+    // What is to be done of that if nobody waits any more; the context is still there, unless
+    // this gives up the last that owns it.
     virtual void forget_context() noexcept = 0;
-    void leave() noexcept;
+    void erase() noexcept;
+    void leave(std::unique_lock<std::mutex>& lock) noexcept;
 
     std::shared_ptr<registry> registry_;
     bool is_registered_ = true;

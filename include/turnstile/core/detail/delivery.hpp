@@ -33,26 +33,50 @@ public:
     // it. A queued drain holds a reference, since its handlers may drop all others.
     bool claim() noexcept
     {
-        if (queued_)
+        if (is_queued())
             return false;
-        queued_ = true;
+        pending_ |= drain;
         intrusive_ptr_add_ref(&owner_);
         return true;
     }
     // Under the lock: whether somebody has claimed a drain that has not started yet.
-    bool is_queued() const noexcept { return queued_; }
-    // Without the lock: posts what was claimed; whether that worked.
-    bool post() noexcept
+    bool is_queued() const noexcept { return (pending_ & drain) != 0; }
+
+    // Those on other executors that had no memory for them. They go with the next wake-up: whoever
+    // posts elsewhere posts them, and so does a drain. Under the lock, which post_postponed()
+    // releases meanwhile, so its caller refers to the state:
+    bool has_postponed() const noexcept { return (pending_ & others) != 0; }
+    void postpone(waiter& w) noexcept
+    {
+        pending_ |= others;
+        postponed_.push_back(w);
+    }
+    ready_queue take_postponed() noexcept
+    {
+        ready_queue all;
+        all.swap(postponed_);
+        pending_ &= drain;
+        return all;
+    }
+    TURNSTILE_COLD void post_postponed() noexcept;
+    // Without the lock: posts what was claimed, perhaps by a drain that is running; whether that
+    // worked.
+    bool post(bool by_drain = false) noexcept
     {
         const completion_target& home = owner_.home();
         if (Threading::is_confined ? home.post_next(*this) : home.post(*this)) [[likely]]
             return true;
-        not_posted();
+        not_posted(by_drain);
         return false;
     }
 
 private:
     static constexpr int batch = 128;
+    // After so many, a drain looks whether its context has stopped, which takes a mutex of Asio's.
+    static constexpr int look = 8;
+    // What is not done yet: a queued drain has not started; others are postponed.
+    static constexpr unsigned drain = 1;
+    static constexpr unsigned others = 2;
 
     // What claim() has taken; an intrusive_ptr would ask whether it is there.
     struct queued_reference {
@@ -60,15 +84,20 @@ private:
         TURNSTILE_HOT ~queued_reference() { intrusive_ptr_release(&owner); }
     };
 
-    TURNSTILE_COLD void not_posted() noexcept;
+    class occupation;
+
+    TURNSTILE_COLD void not_posted(bool by_drain) noexcept;
     static void run(postable& self, how what);
     // Takes over the lock, and releases it.
     void drain_locked();
+    // A handler has thrown, and there was no memory for the successor.
+    TURNSTILE_COLD void hand_on() noexcept;
     TURNSTILE_COLD void discard();
 
     wait_state<Threading>& owner_;
     ready_queue ready_;
-    bool queued_ = false;
+    ready_queue postponed_;
+    unsigned pending_ = 0;
 };
 
 extern template class delivery<thread_safe>;

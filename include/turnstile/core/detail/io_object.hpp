@@ -43,6 +43,8 @@ protected:
 
     const Executor& executor() const noexcept { return executor_; }
     State& state() const noexcept { return *state_; }
+    // The state, for an operation or a handle that will use it, not for a call of it.
+    State* state_pointer() const noexcept { return state_.get(); }
 
 private:
     Executor executor_;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -28,6 +29,8 @@ namespace detail {
 //
 // Nobody is kept telling for others for ever, nor do events pile up: beyond `most_added` while
 // one thread dispatches, and `most_kept` before that, the newest are dropped, and counted.
+//
+// Nor are listeners and events destroyed under a lock, but for events that were moved from.
 //
 // Listeners come and go at any time, also from inside one. A new one is told what is
 // published from then on; a removed one nothing more, but may just be running elsewhere.
@@ -71,9 +74,11 @@ public:
     void close() noexcept
     {
         decltype(functions_) removed;
+        decltype(queue_) untold;
         const std::scoped_lock lock(mutex_);
         closed_.store(true, std::memory_order_release);
         removed.swap(functions_);
+        untold.swap(queue_);
         somebody_.store(false, std::memory_order_relaxed);
         forget_all();
     }
@@ -117,22 +122,25 @@ public:
             return;
         room_ = queue_.size() + most_added;
         while (next_ != queue_.size()) {
-            const published current = std::move(queue_[next_++]);
+            std::optional<published> current(std::move(queue_[next_++]));
             std::uint64_t last = 0;
             for (;;) {
                 const auto it = functions_.upper_bound(last);
-                if (it == functions_.end() || it->first > current.newest)
+                if (it == functions_.end() || it->first > current->newest)
                     break;
                 last = it->first;
                 std::shared_ptr<function> f = it->second;
                 lock.unlock();
                 try {
-                    (*f)(current.event);
+                    (*f)(current->event);
                 } catch (...) {
                 }
                 f.reset(); // it may have been removed
                 lock.lock();
             }
+            lock.unlock();
+            current.reset(); // it may be the last to refer to something of the user's
+            lock.lock();
         }
         forget_all();
         room_ = most_kept;

@@ -50,6 +50,7 @@ template <class R>
 struct result_traits<R()> {
     using tuple = std::tuple<>;
     static constexpr bool reports_failure = false;
+    static constexpr bool reports_exception = false;
     static constexpr bool can_make_failure = false;
     static failure failure_of(const tuple&) noexcept { return {}; }
 };
@@ -61,6 +62,9 @@ struct result_traits<R(First, Rest...)> {
 
     // Whether a failure can be told from success.
     static constexpr bool reports_failure = argument::reports;
+    // Whether that is an exception, which can say more than an error code.
+    static constexpr bool reports_exception =
+        std::is_same_v<std::decay_t<First>, std::exception_ptr>;
     // Whether a result can be made for a failure the operation did not report itself.
     static constexpr bool can_make_failure =
         argument::reports && (std::is_default_constructible_v<std::decay_t<Rest>> && ...);

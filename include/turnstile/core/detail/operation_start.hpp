@@ -31,6 +31,14 @@ CoroutineExecutor coroutine_executor(const Executor& executor)
                       "handler's executor converts; awaitable<T> goes with every executor.");
 }
 
+// A coroutine operation with its captures in the frame. They are destroyed with it, before the
+// handler of the spawned coroutine is called: what co_spawn itself is given lives until after that.
+template <class Op, class Awaitable = std::invoke_result_t<Op>>
+Awaitable run_and_destroy(Op op)
+{
+    co_return co_await std::move(op)();
+}
+
 // Starts an operation with a handler. Throws what the operation throws; the handler is gone
 // then. A coroutine runs on `executor`.
 template <operation Op, class Executor, class Handler>
@@ -38,7 +46,7 @@ void initiate(Op op, const Executor& executor, Handler&& handler)
 {
     if constexpr (coroutine_operation<Op>) {
         using runs_on = typename awaitable_traits<std::invoke_result_t<Op>>::executor_type;
-        asio::co_spawn(coroutine_executor<runs_on>(executor), std::move(op),
+        asio::co_spawn(coroutine_executor<runs_on>(executor), run_and_destroy(std::move(op)),
                        std::forward<Handler>(handler));
     } else {
         static_cast<void>(std::move(op)(std::forward<Handler>(handler)));

@@ -13,8 +13,8 @@ class postable {
 public:
     using run_function = void (*)(postable&, how);
 
-    // Enough for the queue entry of an io_context or a thread_pool; a larger one would use the
-    // heap, which the tests notice.
+    // Enough for the queue entry of an io_context or a thread_pool, just so where Asio tracks
+    // handlers; a larger one would use the heap, which the tests notice.
     static constexpr std::size_t memory_size = 48;
 
     explicit postable(run_function run) noexcept : run_(run) {}

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <turnstile/core/detail/checked_arithmetic.hpp>
+#include <turnstile/core/export.hpp>
+
 #include <cstdint>
 
 namespace turnstile::detail {
@@ -20,14 +23,17 @@ public:
     // From `low` to `high`, both included; low <= high, and neither is negative.
     constexpr std::int64_t between(std::int64_t low, std::int64_t high) noexcept
     {
-        __extension__ using wide = unsigned __int128;
         const auto size = static_cast<std::uint64_t>(high - low) + 1;
-        const auto offset = static_cast<std::uint64_t>((wide(next()) * size) >> 64);
+        const auto offset = full_product(next(), size).high;
         return low + static_cast<std::int64_t>(offset);
     }
 
 private:
     std::uint64_t state_;
 };
+
+// A seed that differs from call to call, thread to thread and run to run. The system's source of
+// randomness, which is slow, is read once for each thread.
+TURNSTILE_EXPORT std::uint64_t random_seed();
 
 } // namespace turnstile::detail

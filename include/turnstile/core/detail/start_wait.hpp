@@ -31,6 +31,7 @@
 #include <turnstile/core/detail/buffer_allocator.hpp>
 #include <turnstile/core/detail/concluding_ask.hpp>
 #include <turnstile/core/detail/coroutine_token.hpp>
+#include <turnstile/core/detail/grant.hpp>
 #include <turnstile/core/detail/handler_allocator.hpp>
 #include <turnstile/core/detail/kept_frame.hpp>
 #include <turnstile/core/detail/outcome.hpp>
@@ -68,30 +69,6 @@ constexpr bool has_own_immediate_executor =
 #else
 constexpr bool has_own_immediate_executor = false;
 #endif
-
-// Whether the outcome of an operation is in its waiter, not only in the waiter's fate.
-template <class Ask>
-constexpr bool outcome_is_in_waiter = concluding_ask<Ask> ||
-                                      (!std::is_void_v<typename Ask::result_type> &&
-                                       requires(Ask & ask, typename Ask::waiter_type& w) {
-                                           ask.take(w);
-                                       });
-
-// What a waiter was granted, or why it was not.
-template <class Ask>
-outcome<typename Ask::result_type> outcome_of(Ask& ask, typename Ask::waiter_type& w, bool granted)
-{
-    outcome<typename Ask::result_type> result;
-    if (!granted)
-        result.error = w.error();
-    else if constexpr (concluding_ask<Ask>)
-        result = ask.conclude(w);
-    else if constexpr (outcome_is_in_waiter<Ask>)
-        result.value = ask.take(w);
-    else if constexpr (!std::is_void_v<typename Ask::result_type>)
-        result.value = ask.take_now();
-    return result;
-}
 
 // An operation in memory from its handler's associated allocator, or if that has none, in
 // what Asio recycles on this thread. The result goes to the handler as its arguments.
@@ -202,11 +179,9 @@ private:
 };
 
 // The wait of a coroutine, to be awaited: an operation in the coroutine's own frame, which
-// finds its fate there, and its result.
+// finds its result there.
 template <class Ask, class Executor>
 class operation_frame {
-    using result_type = typename Ask::result_type;
-
     // Asio's handler for a suspended coroutine is a pointer or two; should a version's be
     // larger than this one, the operation goes to the heap.
     struct suspended_coroutine {
@@ -225,8 +200,6 @@ class operation_frame {
     static constexpr std::size_t size =
         sizeof(wait_operation<Ask, suspended_coroutine, memory_model>);
 
-    using kept_type = std::conditional_t<outcome_is_in_waiter<Ask>, outcome<result_type>, nothing>;
-
     class memory {
     public:
         template <class>
@@ -242,9 +215,9 @@ class operation_frame {
 
         nothing collect(Ask& ask, typename Ask::waiter_type& w, bool granted) const
         {
-            frame_->fate_ = w.fate();
-            if constexpr (outcome_is_in_waiter<Ask>)
-                frame_->kept_ = outcome_of(ask, w, granted);
+            frame_->result_.conclude(ask, w, granted);
+            if constexpr (requires { frame_->ask_.retry_after = w.retry_after; })
+                frame_->ask_.retry_after = w.retry_after;
             return {};
         }
 
@@ -264,15 +237,15 @@ class operation_frame {
         template <class Handler>
         TURNSTILE_HOT void operator()(Handler&& handler) const
         {
-            const verdict now =
-                self->fate_.is_open() ? first_look(self->ask_, handler) : self->fate_;
+            const verdict looked = self->result_.fate();
+            const verdict now = looked.is_open() ? first_look(self->ask_, handler) : looked;
             start_operation(self->ask_, now, std::forward<Handler>(handler), memory(*self));
         }
     };
 
 public:
     // With what a first look has said, if there was one: that it must wait.
-    operation_frame(Ask& ask, verdict looked) noexcept : ask_(ask), fate_(looked) {}
+    operation_frame(Ask& ask, verdict looked) noexcept : ask_(ask), result_(looked) {}
     operation_frame(const operation_frame&) = delete;
     operation_frame& operator=(const operation_frame&) = delete;
 
@@ -284,13 +257,11 @@ public:
         return asio::async_initiate<Token, void()>(initiation{this}, token);
     }
 
-    verdict fate() const noexcept { return fate_; }
-    kept_type&& result() noexcept { return std::move(kept_); }
+    wait_result<Ask>& result() noexcept { return result_; }
 
 private:
     Ask& ask_;
-    verdict fate_;
-    [[no_unique_address]] kept_type kept_;
+    wait_result<Ask> result_;
     alignas(std::max_align_t) std::byte room_[size];
 };
 
@@ -365,7 +336,7 @@ auto wait_in_coroutine(kept_frame, Ask ask)
         else
             co_return Shape::success(ask.take_now());
     }
-    if (now.is_refused()) {
+    if (now.has_failed()) {
         exception.rethrow();
         co_return fail<Shape>(ask, now);
     }
@@ -375,17 +346,16 @@ auto wait_in_coroutine(kept_frame, Ask ask)
     co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
     shortcut_budget::renew();
     exception.rethrow();
-    if constexpr (outcome_is_in_waiter<Ask>) {
-        co_return Shape::result(operation.result()); // NOLINT(bugprone-use-after-move)
-    } else {
-        const verdict fate = operation.fate(); // NOLINT(bugprone-use-after-move)
-        if (!fate.is_granted()) [[unlikely]]
-            co_return fail<Shape>(ask, fate);
-        if constexpr (gives_nothing)
-            co_return Shape::success();
-        else
-            co_return Shape::success(ask.take_now());
-    }
+    // NOLINTBEGIN(bugprone-use-after-move)
+    if (!operation.result().fate().is_granted()) [[unlikely]]
+        co_return fail<Shape>(ask, operation.result().fate());
+    if constexpr (concluding_ask<Ask>)
+        co_return Shape::result(operation.result().take());
+    else if constexpr (gives_nothing)
+        co_return Shape::success();
+    else
+        co_return Shape::success(operation.result().take());
+    // NOLINTEND(bugprone-use-after-move)
 }
 
 template <class Ask, class Token>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <turnstile/core/detail/handler_executor.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
 #include <turnstile/core/operation.hpp>
 
 #include <boost/asio/async_result.hpp>
@@ -18,11 +19,14 @@ auto supervised_call(const Executor& executor, Op&& op, Run&& run, Token& token)
     using op_type = std::decay_t<Op>;
     return asio::async_initiate<Token, operation_signature_t<Op>>(
         [executor](auto handler, op_type o, std::decay_t<Run> r) {
-            static_assert(!needs_executor<decltype(handler), Executor>,
-                          "The handler has no executor of its own. Name one: it is the first "
-                          "argument of the function.");
-            const auto where = executor_for(handler, executor);
-            std::move(r)(std::move(handler), where, std::move(o));
+            if constexpr (needs_executor<decltype(handler), Executor>) {
+                static_assert(is_never<decltype(handler)>,
+                              "The handler has no executor of its own. Name one: it is the first "
+                              "argument of the function.");
+            } else {
+                const auto where = executor_for(handler, executor);
+                std::move(r)(std::move(handler), where, std::move(o));
+            }
         },
         token, std::forward<Op>(op), std::forward<Run>(run));
 }

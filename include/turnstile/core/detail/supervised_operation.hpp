@@ -2,13 +2,13 @@
 
 #include <turnstile/core/config.hpp>
 #include <turnstile/core/detail/operation_result.hpp>
+#include <turnstile/core/detail/results_box.hpp>
 
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_type.hpp>
 
 #include <atomic>
 #include <exception>
-#include <optional>
 #include <utility>
 
 namespace turnstile::detail {
@@ -18,10 +18,11 @@ template <class Signature>
 class supervised_operation {
 public:
     using result_type = typename result_traits<Signature>::tuple;
+    using box_type = results_box<result_type>;
 
     asio::cancellation_signal signal;
-    std::optional<result_type> result;
-    std::exception_ptr not_started; // what its initiation threw
+    box_type result;
+    std::exception_ptr thrown; // instead of a result: by its initiation, or by moving the result
     bool running = false;
 
     // Between these two it is initiated. False if its handler was destroyed meanwhile.
@@ -44,23 +45,27 @@ public:
     }
 
     // Its result, once it has one; then it is over.
-    std::optional<result_type> take()
+    box_type take()
     {
-        if (!running || (!result && !not_started))
-            return std::nullopt;
+        if (!running || (!result && !thrown))
+            return {};
+        end();
+        if (std::exception_ptr failed = std::exchange(thrown, nullptr)) {
+            if constexpr (result_traits<Signature>::can_make_failure)
+                result.emplace(result_traits<Signature>::from_failure(std::move(failed)));
+        }
+        return take_from(result);
+    }
+
+    void end() noexcept
+    {
         running = false;
         signal.slot().clear(); // what it left there is about an operation that is gone
-        if (not_started) {
-            if constexpr (result_traits<Signature>::can_make_failure)
-                result = result_traits<Signature>::from_failure(std::move(not_started));
-            not_started = nullptr;
-        }
-        return std::exchange(result, std::nullopt);
     }
 
     void cancel(asio::cancellation_type_t type)
     {
-        if (running && !result && !not_started)
+        if (running && !result && !thrown)
             signal.emit(type);
     }
 

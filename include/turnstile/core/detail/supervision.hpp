@@ -281,7 +281,20 @@ private:
             if (word_.is_dropped())
                 stop_timer();
             else
-                handle(supervisor_word::events(taken));
+                handle_or_drop(supervisor_word::events(taken));
+        }
+    }
+
+    // If it throws, there is no result to deliver: the others should end soon, and then the
+    // caller's handler is destroyed.
+    void handle_or_drop(supervised_events events)
+    {
+        try {
+            handle(events);
+        } catch (...) {
+            word_.drop();
+            stop_timer();
+            throw;
         }
     }
 

@@ -3,6 +3,7 @@
 #include <turnstile/core/detail/handler_allocator.hpp>
 #include <turnstile/core/detail/handler_executor.hpp>
 #include <turnstile/core/detail/operation_start.hpp>
+#include <turnstile/core/detail/results_box.hpp>
 #include <turnstile/core/detail/supervised_operation.hpp>
 #include <turnstile/core/detail/supervision.hpp>
 
@@ -11,7 +12,8 @@
 #include <boost/asio/dispatch.hpp>
 
 #include <exception>
-#include <optional>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace turnstile::detail {
@@ -26,6 +28,7 @@ class supervised_operations : public supervision<Executor, Clock, Allocator> {
 public:
     using operation_type = supervised_operation<Signature>;
     using result_type = typename operation_type::result_type;
+    using box_type = typename operation_type::box_type;
 
 protected:
     using base::base;
@@ -44,7 +47,7 @@ protected:
                 return;
             if constexpr (!result_traits<Signature>::can_make_failure)
                 throw;
-            op.not_started = std::current_exception();
+            op.thrown = std::current_exception();
             this->word_.raise(supervisor_word::completed);
             return;
         }
@@ -53,14 +56,22 @@ protected:
     }
 
     // The result for the handler, which gets it when everybody has left.
-    void finish(result_type&& result)
+    void finish(box_type&& result) noexcept
     {
         this->stop_timer();
-        final_.emplace(std::move(result));
+        final_ = take_from(result);
+        finished_ = true;
     }
-    bool is_finished() const noexcept { return final_.has_value(); }
+    void finish_with(result_type&& result)
+    {
+        box_type box;
+        box.emplace(std::move(result));
+        finish(std::move(box));
+    }
+    bool is_finished() const noexcept { return finished_; }
 
-    std::optional<result_type> final_;
+    box_type final_;
+    bool finished_ = false;
 
 private:
     class operation_handler : public base::party_handler {
@@ -87,20 +98,40 @@ private:
         void operator()(Args&&... args)
         {
             party p(std::move(this->party_));
-            if (p->strand().running_in_this_thread()) [[likely]] {
-                operation_->result.emplace(std::forward<Args>(args)...);
-                return p.arrive(supervisor_word::completed);
+            box_type box;
+            std::exception_ptr thrown;
+            try {
+                box.emplace(std::forward<Args>(args)...);
+            } catch (...) {
+                thrown = std::current_exception();
             }
+            if (p->strand().running_in_this_thread()) [[likely]]
+                return complete(std::move(p), *operation_, std::move(box), std::move(thrown));
             // Not every operation knows that it has to complete on the handler's executor.
             const auto strand = p->strand();
-            asio::dispatch(strand, [p = std::move(p), op = operation_,
-                                    r = result_type(std::forward<Args>(args)...)]() mutable {
-                op->result.emplace(std::move(r));
-                p.arrive(supervisor_word::completed);
+            asio::dispatch(strand, [p = std::move(p), op = operation_, b = std::move(box),
+                                    e = std::move(thrown)]() mutable {
+                complete(std::move(p), *op, std::move(b), std::move(e));
             });
         }
 
     private:
+        // On the strand. If the results could not be moved here, that is the operation's failure;
+        // where the signature has no place for one, the call ends as if it had been dropped.
+        static void complete(party p, operation_type& op, box_type&& box, std::exception_ptr thrown)
+        {
+            if constexpr (!result_traits<Signature>::can_make_failure) {
+                if (thrown) [[unlikely]] {
+                    op.end();
+                    p.drop();
+                    std::rethrow_exception(thrown);
+                }
+            }
+            op.result = take_from(box);
+            op.thrown = std::move(thrown);
+            p.arrive(supervisor_word::completed);
+        }
+
         operation_type* operation_;
     };
 };
@@ -145,16 +176,28 @@ protected:
 private:
     void conclude(bool on_the_strand) final
     {
-        if (!this->final_ || this->word_.is_dropped()) {
+        if (!this->is_finished() || this->word_.is_dropped()) {
             [[maybe_unused]] const Handler dropped = release_handler();
             return;
         }
-        typename base::result_type result(std::move(*this->final_));
+        typename base::box_type box = take_from(this->final_);
         const Executor executor = this->executor();
         Handler handler = release_handler();
+        if constexpr (needs_heap_box<typename base::result_type>)
+            deliver(unboxing_handler<Handler>{std::move(handler)}, executor,
+                    std::tuple(std::move(box)), on_the_strand);
+        else
+            deliver(std::move(handler), executor, std::move(*box), on_the_strand);
+    }
+
+    template <class H, class Arguments>
+    static void deliver(H handler, const Executor& executor, Arguments&& results,
+                        bool on_the_strand)
+    {
         if (on_the_strand)
-            return call_from_executor()(std::move(handler), std::move(result));
-        post_handler(std::move(handler), executor, std::move(result));
+            call_from_executor()(std::move(handler), std::move(results));
+        else
+            post_handler(std::move(handler), executor, std::move(results));
     }
 
     // Ends the supervisor and frees its memory, which the handler may use again.

@@ -3,13 +3,16 @@
 #include <turnstile/core/config.hpp>
 #include <turnstile/core/export.hpp>
 
-#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/asio/system_context.hpp>
+#include <boost/asio/use_future.hpp>
 
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 namespace turnstile::detail {
@@ -28,22 +31,40 @@ concept strand_executor = requires(const Executor& e)
     e.get_inner_executor();
 };
 
+// The executor of a future's promise, whatever the future is of. It posts to the system context,
+// and calls that an execution_context, as executors of the user's own may call theirs.
+using promise_executor = asio::associated_executor_t<
+    typename asio::async_result<asio::use_future_t<>, void()>::completion_handler_type>;
+
+template <class A, class B>
+constexpr bool is_of_same_template = false;
+template <template <class...> class T, class... A, class... B>
+constexpr bool is_of_same_template<T<A...>, T<B...>> = true;
+
+template <class Executor>
+concept erased_executor = requires(const Executor& e)
+{
+    e.target_type();
+};
+
 // Whether an executor of this type may turn out to be the system's. A strand is where somebody
 // wants to be, whatever it is on.
 template <class Executor>
 constexpr bool may_be_system_executor =
-    std::is_same_v<context_of<Executor>, asio::execution_context> ||
-    std::is_same_v<context_of<Executor>, asio::system_context>;
+    std::is_same_v<context_of<Executor>, asio::system_context> ||
+    is_of_same_template<Executor, promise_executor> || erased_executor<Executor>;
 template <strand_executor Executor>
 inline constexpr bool may_be_system_executor<Executor> = false;
 
-TURNSTILE_EXPORT bool is_system_executor(const asio::any_io_executor& executor) noexcept;
+TURNSTILE_EXPORT bool is_system_executor_type(const std::type_info& type) noexcept;
 
-// Of a type that does not tell, such as a future's, it is taken for one.
 template <class Executor>
-constexpr bool is_system_executor(const Executor&) noexcept
+bool is_system_executor(const Executor& executor) noexcept
 {
-    return may_be_system_executor<Executor>;
+    if constexpr (erased_executor<Executor>)
+        return is_system_executor_type(executor.target_type());
+    else
+        return may_be_system_executor<Executor>;
 }
 
 } // namespace turnstile::detail

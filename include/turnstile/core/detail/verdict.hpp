@@ -20,6 +20,7 @@ public:
     constexpr bool must_wait() const noexcept { return value_ == wait_value; }
     constexpr bool is_open() const noexcept { return value_ == open_value; }
     constexpr bool is_refused() const noexcept { return value_ > 0; }
+    constexpr bool has_failed() const noexcept { return is_refused() || value_ == aborted_value; }
     constexpr errc code() const noexcept { return static_cast<errc>(value_); }
     error_code error() const noexcept
     {

@@ -57,17 +57,18 @@ private:
         // The Ask may carry a value, which the operation now owns. The handler is last: if
         // anything fails before, what is unwound may be in the frame of the coroutine it is.
         : Ask::waiter_type(&wait_operation::run), ask_(std::move(ask)), memory_(memory),
-          state_(&ask_.state()), handler_((get_ready(ask, handler), std::forward<H>(handler)))
+          state_(&ask_.state()), handler_(get_ready(ask, std::forward<H>(handler)))
     {
     }
     // If that fails, the caller has its Ask again, to undo what it was granted.
     template <class H>
-    void get_ready(Ask& origin, const H& handler)
+    Handler get_ready(Ask& origin, H&& handler)
     {
         try {
             this->elsewhere = route_.choose(asio::get_associated_executor(handler, ask_.executor()),
                                             *state_, *this, handler_allocator<std::byte>(handler));
             ask_.prepare(*this);
+            return Handler(std::forward<H>(handler));
         } catch (...) {
             std::destroy_at(&origin);
             std::construct_at(&origin, std::move(ask_));
@@ -89,10 +90,20 @@ private:
     // it may reuse the memory, or destroy the object.
     TURNSTILE_HOT void complete()
     {
-        collected result = memory_.collect(ask_, *this, state_->settle(*this));
+        collected result = collect();
         if (!route_.is_home()) [[unlikely]]
             return call_elsewhere(std::move(result));
         call(std::move(result));
+    }
+
+    // The outcome of the wait. A refused waiter may know when to try again, which a call that
+    // waits for a permit passes on.
+    TURNSTILE_HOT collected collect()
+    {
+        const bool granted = state_->settle(*this);
+        if constexpr (requires { handler_.note_retry_after(this->retry_after); })
+            handler_.note_retry_after(this->retry_after);
+        return memory_.collect(ask_, *this, granted);
     }
 
     void call(collected&& result)
@@ -115,7 +126,7 @@ private:
     {
         if constexpr (threading::is_confined) {
             // The state must not be touched there, so the operation ends here.
-            collected result = memory_.collect(ask_, *this, state_->settle(*this));
+            collected result = collect();
             auto baggage = route_.leave();
             const Memory memory = memory_;
             route::dispatch(std::move(baggage), {memory, release_handler(), std::move(result)});
@@ -140,14 +151,19 @@ private:
         [[maybe_unused]] const Handler handler = release_handler();
     }
 
-    // Ends the operation and frees its memory.
-    Handler release_handler() noexcept
+    // Ends the operation and frees its memory, also if the handler throws when it is moved.
+    Handler release_handler() noexcept(std::is_nothrow_move_constructible_v<Handler>)
     {
         const auto allocator = memory_.allocator_for(handler_);
-        Handler handler(std::move(handler_));
-        destroy_with(allocator, this);
-        return handler;
+        const ending<std::decay_t<decltype(allocator)>> end{allocator, this};
+        return Handler(std::move(handler_));
     }
+    template <class Allocator>
+    struct ending {
+        const Allocator& allocator;
+        wait_operation* operation;
+        ~ending() { destroy_with(allocator, operation); }
+    };
 
     Ask ask_;
     [[no_unique_address]] Memory memory_;

@@ -28,6 +28,11 @@ namespace turnstile::detail {
 // The block is shared: the object holds a reference, and so do a queued drain, an operation
 // on its way to another executor, and an armed cancellation. So a completion in flight, or a
 // signal emitted late, always finds it.
+//
+// Handles (locks, permits) hold no reference of their own, so that taking and returning one costs
+// no more than a change of the state's word. A state that counts its handles there keeps the
+// object's reference when the object is destroyed while some are out (keep_for_handles()); the
+// last handle that is given back drops it (ready_list::drop_handles_reference()).
 template <class Threading>
 class TURNSTILE_EXPORT wait_state : public context_member {
 public:
@@ -44,8 +49,9 @@ public:
 
     const completion_target& home() const noexcept { return home_; }
 
-    // Whether a call on this thread breaks the promise of strand_confined, where that can
-    // be told: the strand has been entered before, by another thread, and is still running.
+    // Whether a call on this thread breaks the promise of strand_confined, where that can be told:
+    // another thread is running completions of this object; or the context is running, this call
+    // is from outside, and the last from inside was by another thread, which has not ended.
     bool called_from_wrong_strand() noexcept;
 
     // Takes over an operation: queues it if its fate is open, delivers it if it is not.
@@ -68,7 +74,7 @@ public:
         if (w.is_cancellable)
             unlink(w);
         if (w.granted() && !alive_.load(std::memory_order_acquire)) [[unlikely]]
-            w.abort();
+            abort_with_object(w);
         return w.granted();
     }
 
@@ -80,14 +86,14 @@ public:
     }
     void refuse(waiter& w, verdict why) noexcept;
 
-    // Takes w out of its queue, if it is in one: then it is the caller's.
-    bool withdraw(waiter& w) noexcept;
-
     // w is destroyed without completing: what it was granted goes to the next.
     void abandon(waiter& w) noexcept;
 
-    // The object is being destroyed: every waiter completes with operation_aborted.
-    void retire() noexcept;
+    // The object is being destroyed: every waiter completes with operation_aborted. Returns
+    // whether the object's reference belongs to the handles that are out: then the state may be
+    // gone when this returns.
+    bool retire() noexcept;
+    bool is_alive() const noexcept { return alive_.load(std::memory_order_acquire); }
 
     friend void intrusive_ptr_add_ref(wait_state* s) noexcept { s->wait_state::add_reference(); }
     TURNSTILE_HOT friend void intrusive_ptr_release(wait_state* s) noexcept
@@ -109,6 +115,13 @@ protected:
     virtual void reconsider(ready_list& ready) noexcept = 0;
     // w was granted and will not use it: passes it on.
     virtual void take_back(waiter& w, ready_list& ready) noexcept = 0;
+    // Whether w, which was granted before the object was destroyed, keeps its grant.
+    virtual bool outlives_object(const waiter&) const noexcept { return false; }
+    // w was granted, but the object was destroyed before w completed: a state that counts its
+    // handles counts one less.
+    virtual void forfeit(waiter&, ready_list&) noexcept {}
+    // The object is being destroyed: whether handles are out, which keep its reference.
+    virtual bool keep_for_handles() noexcept { return false; }
     // Moves every queued waiter to the list, from all queues.
     virtual void take_all(waiter_list& out) noexcept { out.splice(out.end(), queue_); }
 
@@ -176,6 +189,12 @@ protected:
     // queues it. Returns false, and aborts it, if nobody would ever let it go.
     bool reopen(waiter& w) noexcept;
 
+    // Without the lock: w's own executor has no memory for it.
+    TURNSTILE_COLD void postpone(waiter& w) noexcept;
+
+    // What retire() does under the lock.
+    void retire_locked(ready_list& ready) noexcept;
+
     bool has_waiters() const noexcept { return waiting_ != 0; }
     std::size_t waiters() const noexcept { return waiting_; }
 
@@ -194,6 +213,7 @@ private:
         return references_.fetch_sub(1, std::memory_order_acq_rel) == 1;
     }
     void unlink_locked(waiter& w) noexcept;
+    TURNSTILE_COLD void abort_with_object(waiter& w) noexcept;
     friend class delivery<Threading>;
 
     TURNSTILE_NOINLINE void start_among_others(waiter& w) noexcept;
@@ -209,9 +229,16 @@ private:
     // Releases the lock, then lets the waiters go.
     void commit(ready_list& ready) noexcept
     {
-        send_home();
         if (!ready.elsewhere().empty()) [[unlikely]]
-            send_elsewhere(ready);
+            return send_elsewhere(ready);
+        send_home();
+        drop_reference_of(ready);
+    }
+    // Without the lock: if the last handle of a destroyed object was given back.
+    void drop_reference_of(const ready_list& ready) noexcept
+    {
+        if (ready.drops_reference()) [[unlikely]]
+            intrusive_ptr_release(this);
     }
 
     // The work on the context is given up when nobody is queued any more, but not before a
@@ -249,7 +276,10 @@ private:
     typename Threading::template cell<std::size_t> references_{0};
     typename Threading::template cell<bool> alive_{true};
     bool shut_down_ = false;
+    // For called_from_wrong_strand().
+    std::atomic<std::thread::id> drained_by_{};
     std::atomic<std::thread::id> last_inside_{};
+    std::atomic<std::size_t> ended_by_then_{0};
     // Those whose fate is open, in whatever queues.
     std::size_t waiting_ = 0;
     mutex_type mutex_; // last: next to what a primitive adds, which it guards
@@ -261,7 +291,8 @@ extern template class wait_state<strand_confined>;
 template <class Threading>
 using wait_state_ptr = boost::intrusive_ptr<wait_state<Threading>>;
 
-// A primitive's hold on its state: allocated with it, retired with it.
+// A primitive's hold on its state: allocated with it, retired with it. Handles that are still out
+// then keep the state.
 template <class State>
 class owned_state {
 public:
@@ -271,8 +302,14 @@ public:
     }
     owned_state(const owned_state&) = delete;
     owned_state& operator=(const owned_state&) = delete;
-    ~owned_state() { state_->retire(); }
+    ~owned_state()
+    {
+        if (state_->retire())
+            state_.detach();
+    }
 
+    // The state, for a handle or an operation that will use it, not for a call of it.
+    State* get() const noexcept { return state_.get(); }
     State& operator*() const noexcept { return *checked(); }
     State* operator->() const noexcept { return checked(); }
 

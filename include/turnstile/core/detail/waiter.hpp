@@ -52,6 +52,9 @@ public:
     cancel_link* canceller = nullptr;
     // Whether there ever was one; not changed once the operation has been handed over.
     bool is_cancellable = false;
+    // Whether it queues for a waiter of another state, on that one's way. If there is no memory for
+    // the way, it is invoked on the spot, refused, and the other one is postponed where it began.
+    bool stands_for_another = false;
     // The way to the executor that is to run the completion, if not the object's own.
     detour* elsewhere = nullptr;
 
@@ -145,10 +148,16 @@ public:
     }
     ready_queue& elsewhere() noexcept { return elsewhere_; }
 
+    // The last handle of a destroyed object was given back: the reference that the handles kept
+    // is dropped once the lock is released.
+    void drop_handles_reference() noexcept { drops_reference_ = true; }
+    bool drops_reference() const noexcept { return drops_reference_; }
+
 private:
     ready_queue& home_;
     std::size_t& waiting_;
     ready_queue elsewhere_;
+    bool drops_reference_ = false;
 };
 
 } // namespace turnstile::detail

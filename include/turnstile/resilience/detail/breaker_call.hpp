@@ -46,7 +46,7 @@ public:
     void operator()(Handler&& handler, Op&& op, Classify classify) const
     {
         using signature = operation_signature_t<Op>;
-        using call = held_call<boost::intrusive_ptr<State>, breaker_ticket>;
+        using call = held_call<State*, breaker_ticket>;
         breaker_ticket ticket;
         nanoseconds retry_after{};
         if (!state_->admit_call(ticket, retry_after))

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <turnstile/core/detail/alarm.hpp>
+#include <turnstile/core/detail/lone_thread.hpp>
 #include <turnstile/core/detail/telling_state.hpp>
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/resilience/breaker_policy.hpp>
@@ -44,6 +45,10 @@ struct circuit_waiter : waiter {
 //
 // One word holds the generation and two flags, so that calls through a closed circuit need no
 // lock: `passes` says that calls are let through, and `clean` that a success leaves no trace.
+//
+// Permits and calls may outlive the object. `out_` counts those that have not ended, and the state
+// is kept until the last one has: when the object is destroyed it sets `orphaned` there, and if any
+// are out leaves them a reference, which the last one drops. An orphaned state is never `clean`.
 template <class Threading, clock_policy Clock>
 class TURNSTILE_EXPORT breaker_state final
     : public telling_state<Threading, circuit_change, timed_state<Threading, Clock>> {
@@ -59,24 +64,39 @@ public:
     }
 
     // Lets a call pass, and writes its ticket; or not, and says when to come again.
-    bool admit_call(breaker_ticket& ticket, nanoseconds& retry_after) noexcept
+    TURNSTILE_HOT bool admit_call(breaker_ticket& ticket, nanoseconds& retry_after) noexcept
     {
         const std::uint64_t now = gate_.load(std::memory_order_acquire);
         if ((now & passes) == 0) [[unlikely]]
             return admit_probe(ticket, retry_after);
+        out_.fetch_add(one_out, std::memory_order_relaxed);
         ticket.generation = now / one_generation;
         if (times_calls_)
             ticket.started = base::now();
         return true;
     }
 
-    void report(const breaker_ticket& ticket, call_outcome outcome) noexcept
+    // The end of an admitted call. It is the last use that the call makes of the state.
+    TURNSTILE_HOT void report(const breaker_ticket& ticket, call_outcome outcome) noexcept
     {
         const std::uint64_t now = gate_.load(std::memory_order_acquire);
         const bool is_current = now / one_generation == ticket.generation;
         if (outcome == call_outcome::success && (now & clean) != 0 && is_current) [[likely]]
-            return count_success();
+            return end_successfully();
         report_slowly(ticket, outcome);
+        leave();
+    }
+
+    // The object is being destroyed: what is out keeps the state from now on.
+    void orphan() noexcept
+    {
+        intrusive_ptr_add_ref(this);
+        this->update([&](ready_list&) {
+            is_orphaned_ = true;
+            settle();
+        });
+        if (set_bits(out_, orphaned) == 0)
+            intrusive_ptr_release(this);
     }
 
     circuit_state state() noexcept;
@@ -96,11 +116,28 @@ private:
     static constexpr std::uint64_t passes = 1;
     static constexpr std::uint64_t clean = 2;
     static constexpr std::uint64_t one_generation = 4;
+    static constexpr std::uint64_t orphaned = 1; // in out_, as what follows
+    static constexpr std::uint64_t one_out = 2;
 
     bool admit_probe(breaker_ticket& ticket, nanoseconds& retry_after) noexcept;
     void report_slowly(const breaker_ticket& ticket, call_outcome outcome) noexcept;
     void set(bool (breaker_policy::*function)(nanoseconds)) noexcept;
-    void count_success() noexcept { quick_successes_.fetch_add(1, std::memory_order_relaxed); }
+    TURNSTILE_HOT void end_successfully() noexcept
+    {
+        const auto relaxed = std::memory_order_relaxed;
+        if (Threading::is_confined || is_lone_thread()) {
+            // Nobody can have orphaned the state since it was seen to be clean.
+            quick_successes_.store(quick_successes_.load(relaxed) + 1, relaxed);
+            return out_.store(out_.load(relaxed) - one_out, relaxed);
+        }
+        quick_successes_.fetch_add(1, relaxed);
+        leave();
+    }
+    void leave() noexcept
+    {
+        if (out_.fetch_sub(one_out, std::memory_order_acq_rel) == (one_out | orphaned)) [[unlikely]]
+            intrusive_ptr_release(this);
+    }
 
     bool admit(waiter& w) noexcept override;
     void reconsider(ready_list&) noexcept override { set_alarm(); }
@@ -128,8 +165,10 @@ private:
     breaker_policy policy_; // guarded by the lock, as all that is no cell
     typename Threading::template cell<std::uint64_t> gate_{0};
     typename Threading::template cell<std::uint64_t> quick_successes_{0};
+    typename Threading::template cell<std::uint64_t> out_{0};
     breaker_stats totals_;
     std::array<waiter_list, 3> waiting_for_;
+    bool is_orphaned_ = false;
     std::uint64_t ask_for_ = 0; // the generation whose duration the generator is to say
 
     const std::function<nanoseconds(const break_info&)> generator_;
@@ -160,6 +199,7 @@ bool breaker_state<Threading, Clock>::admit_probe(breaker_ticket& ticket,
         if (const auto given = policy_.admit(now)) {
             ticket = *given;
             admitted = true;
+            out_.fetch_add(one_out, std::memory_order_relaxed);
         } else {
             ++totals_.rejected;
             retry_after = policy_.retry_after(now);
@@ -259,7 +299,7 @@ template <class Threading, clock_policy Clock>
 std::uint64_t breaker_state<Threading, Clock>::word() const noexcept
 {
     const std::uint64_t generation = policy_.generation() * one_generation;
-    if (policy_.state() != circuit_state::closed)
+    if (policy_.state() != circuit_state::closed || is_orphaned_)
         return generation;
     const bool traceless =
         policy_.forgets_successes() && (policy_.is_forced() || !policy_.remembers_failures());

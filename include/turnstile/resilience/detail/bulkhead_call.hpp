@@ -13,6 +13,7 @@ struct bulkhead_ask {
     using result_type = Result;
     using waiter_type = bulkhead_waiter;
     static constexpr bool refundable = true;
+    static constexpr const char* stage = "bulkhead";
     static constexpr nanoseconds retry_after = nanoseconds::max(); // nobody can tell
 
     const Executor* home;
@@ -21,7 +22,7 @@ struct bulkhead_ask {
     const executor_type& executor() const noexcept { return *home; }
     State& state() const noexcept { return *gate; }
 
-    verdict try_now() const noexcept { return gate->try_now(1); }
+    verdict try_now() const noexcept { return gate->try_now(1, State::as_handle); }
     void give_back() const noexcept { gate->give_back(); }
     void prepare(bulkhead_waiter& w) const noexcept { w.deadline = gate->deadline(); }
     Result take_now() const noexcept { return Result(gate, gate->ticket()); }

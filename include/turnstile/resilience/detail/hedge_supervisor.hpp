@@ -3,6 +3,7 @@
 #include <turnstile/core/detail/deadline.hpp>
 #include <turnstile/core/detail/light_mutex.hpp>
 #include <turnstile/core/detail/supervisor.hpp>
+#include <turnstile/core/enum_names.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/hedge_policy.hpp>
 
@@ -13,7 +14,6 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 namespace turnstile {
@@ -29,6 +29,10 @@ struct hedge_event {
     std::uint32_t attempt; ///< Which; the first one that is told of is 2.
     nanoseconds elapsed;   ///< Since the call began.
 };
+
+template <>
+inline constexpr auto detail::enum_names<hedge_event::kind_type> =
+    std::to_array<std::string_view>({"started", "won"});
 
 namespace detail {
 
@@ -65,7 +69,7 @@ class hedge_supervisor final
                         Handler, Executor, Clock> {
     using base = supervisor<hedge_supervisor, Signature, Handler, Executor, Clock>;
     using traits = result_traits<Signature>;
-    using result_type = typename base::result_type;
+    using box_type = typename base::box_type;
     static_assert(traits::can_make_failure,
                   "Hedging needs to tell failure from success, and to report it: the operation's "
                   "signature must start with an error_code or an exception_ptr, and what follows "
@@ -136,7 +140,7 @@ private:
         std::size_t running = 0;
         for (attempt_type& a : attempts_) {
             if (auto result = a.take())
-                failed = completed(a, std::move(*result)) || failed;
+                failed = completed(a, std::move(result)) || failed;
             running += a.running ? 1 : 0;
         }
         if (events.cancelled != asio::cancellation_type::none)
@@ -144,7 +148,7 @@ private:
         if ((events.expired || failed) && may_start_another())
             start_another(running);
         else if (running == 0 && !this->is_finished())
-            this->finish(std::move(*last_failure_));
+            this->finish(std::move(last_failure_));
     }
 
     // Without memory for another attempt, those that are there have to do.
@@ -155,15 +159,15 @@ private:
         } catch (...) {
             stopping_ = true;
             if (running == 0)
-                this->finish(std::move(*last_failure_));
+                this->finish(std::move(last_failure_));
         }
     }
 
     // True if it has failed.
-    bool completed(attempt_type& a, result_type&& result)
+    bool completed(attempt_type& a, box_type&& result)
     {
-        if (traits::failure_of(result)) {
-            last_failure_.emplace(std::move(result));
+        if (traits::failure_of(*result)) {
+            last_failure_ = take_from(result);
             return true;
         }
         if (this->is_finished())
@@ -194,7 +198,7 @@ private:
     nanoseconds delay_;
     std::list<attempt_type, asio::recycling_allocator<attempt_type>> attempts_;
     typename Clock::time_point started_{};
-    std::optional<result_type> last_failure_;
+    box_type last_failure_;
     bool stopping_ = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <turnstile/core/detail/observing_handler.hpp>
 #include <turnstile/core/detail/operation_result.hpp>
+#include <turnstile/core/export.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/call_outcome.hpp>
 
@@ -12,30 +13,36 @@
 
 namespace turnstile::detail {
 
-// What a failed call says, by the user's rule or the usual one.
+// What the end of a call says where the options name no rule: cancelled and refused calls say
+// nothing.
+TURNSTILE_EXPORT call_outcome usual_outcome(const failure& f) noexcept;
+
+// The same by the user's rule for failed calls, if there is one.
 inline call_outcome outcome_of(const failure& f,
                                const std::function<call_outcome(const failure&)>& rule)
 {
     if (!f)
         return call_outcome::success;
-    if (rule)
-        return rule(f);
-    return f.is_cancelled() ? call_outcome::ignored : call_outcome::failure;
+    return rule ? rule(f) : usual_outcome(f);
 }
 
 // One admitted call of a breaker or bulkhead, whose end is to be reported to its state, once;
-// if nobody does, as ignored. The pointer is a plain one in a permit, which the object
-// outlives, and a counted one in a call, which may outlive the object.
+// if nobody does, as ignored. The pointer is a counted one where the state does not count its calls
+// itself, as a breaker's does.
 template <class Pointer, class Ticket>
 class held_call {
 public:
     held_call() noexcept = default;
     held_call(Pointer state, const Ticket& ticket) noexcept
-        : state_(std::move(state)), ticket_(ticket)
+        : ticket_(ticket), state_(std::move(state))
     {
     }
+    // admit(ticket) writes the ticket, and gives the state or null.
+    template <class Admit>
+        requires std::is_invocable_r_v<Pointer, Admit&, Ticket&>
+    explicit held_call(Admit admit) noexcept : state_(admit(ticket_)) {}
     held_call(held_call&& other) noexcept
-        : state_(std::exchange(other.state_, nullptr)), ticket_(other.ticket_)
+        : ticket_(other.ticket_), state_(std::exchange(other.state_, nullptr))
     {
     }
     held_call& operator=(held_call&& other) noexcept
@@ -62,8 +69,8 @@ public:
     }
 
 private:
+    Ticket ticket_; // first: it is written while the state is found
     Pointer state_ = nullptr;
-    Ticket ticket_;
 };
 
 // Says that the rule of the object's options holds.

@@ -1,90 +1,97 @@
+// SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <turnstile/core/detail/listener_list.hpp>
 #include <turnstile/core/detail/start_wait.hpp>
-#include <turnstile/core/detail/telling_state.hpp>
+#include <turnstile/resilience/detail/key_table.hpp>
 #include <turnstile/resilience/detail/keyed_gate.hpp>
-#include <turnstile/resilience/rejection.hpp>
+#include <turnstile/resilience/detail/rate_ask.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <functional>
 #include <memory>
-#include <optional>
-#include <unordered_map>
 #include <utility>
 
 namespace turnstile::detail {
 
+template <class Key, class Threading>
+struct key_entry final : key_node<Threading> {
+    key_entry(std::size_t h, const Key& k) : key_node<Threading>(h), key(k) {}
+    const Key key;
+};
+
+template <class Key, class Threading>
+using key_entry_ptr = boost::intrusive_ptr<key_entry<Key, Threading>>;
+
 // What the listener of a keyed rate limiter is told.
-template <class Key>
+template <class Key, class Threading>
 struct keyed_event {
-    std::shared_ptr<const Key> key;
+    key_entry_ptr<Key, Threading> entry;
     rate_event what;
 };
 
-// The keys themselves. A key whose bucket is full, and that nobody waits for, is no different
-// from one never seen: with each new key a few old ones are looked at, and such are dropped.
-template <class Key, class Hash, class Equal, class Threading, class Clock>
-class key_shard final
-    : public telling_state<Threading, keyed_event<Key>, keyed_gate<Threading, Clock>> {
-    using event = keyed_event<Key>;
-    using base = telling_state<Threading, event, keyed_gate<Threading, Clock>>;
-    using map = std::unordered_map<Key, key_slot, Hash, Equal>;
-    using node = typename map::node_type;
+template <class Key, class Threading>
+using keyed_listeners = listener_list<keyed_event<Key, Threading>, Threading>;
+
+// Some of the keys of a keyed rate limiter. A key whose bucket is full, and that nothing refers
+// to, is no different from one never seen: with each new key a few old ones are looked at, and
+// such are dropped.
+//
+// Keys are copied, hashed, compared and destroyed without the lock. So that code may throw, and
+// use the limiter.
+template <class Key, class Equal, class Threading, class Clock>
+class key_shard final : public keyed_gate<Threading, Clock> {
+    using base = keyed_gate<Threading, Clock>;
+    using table = key_table<Threading>;
+    using node = typename table::node;
 
 public:
-    using listener_type = std::function<void(const Key&, const rate_event&)>;
+    using entry = key_entry<Key, Threading>;
+    using entry_ptr = boost::intrusive_ptr<entry>;
+    using listeners_type = keyed_listeners<Key, Threading>;
 
     template <class Executor>
     key_shard(const Executor& executor, const bandwidth& limit, std::size_t max_waiters,
-              nanoseconds origin, const listener_type& listener, const Hash& hash,
-              const Equal& equal)
-        : base(executor, limit, max_waiters, origin), map_(0, hash, equal)
+              nanoseconds origin, std::shared_ptr<listeners_type> listeners, const Equal& equal)
+        : base(executor, limit, max_waiters, origin), listeners_(std::move(listeners)),
+          equal_(equal)
     {
-        if (listener)
-            this->listeners_.add([listener](const event& e) { listener(*e.key, e.what); });
     }
 
-    bool try_acquire(const Key& key, std::uint64_t n, nanoseconds* retry_after)
+    // The entry of a key, or null.
+    entry_ptr find(const Key& key, std::size_t hash) { return search(key, hash, false); }
+    // The same, and a new one if need be. A request that can never be granted makes no key: it
+    // gets an entry of its own.
+    entry_ptr find_or_add(const Key& key, std::size_t hash, std::uint64_t n)
     {
-        rate_stamp ignored;
-        nanoseconds delay = nanoseconds::max();
-        const bool taken = look(key, n, nanoseconds::zero(), ignored, delay).is_granted();
-        if (retry_after)
-            *retry_after = taken ? nanoseconds::zero() : delay;
-        return taken;
+        const bool possible = this->guarded([&] { return n != 0 && n <= this->rule().burst(); });
+        return possible ? search(key, hash, true) : entry_ptr(new entry(hash, key));
     }
 
-    // For an operation, which is told: there is no memory for a new key.
-    verdict try_now(const Key& key, std::uint64_t n, nanoseconds within, rate_stamp& stamp,
-                    nanoseconds& retry_after) noexcept
+    verdict look(entry& e, std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
+                 nanoseconds& retry_after) noexcept
     {
-        try {
-            return look(key, n, within, stamp, retry_after);
-        } catch (...) {
-            this->update_and_tell([&](ready_list&) {
-                this->note_rejection(&key, errc::rejected, n, nanoseconds::max());
-            });
-            return verdict::refused(errc::rejected);
-        }
+        return update_and_tell([&](ready_list& ready) {
+            // An entry that is not in the table has no permits, also if the limit has changed.
+            const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+            return base::look(e, e.number == 0 && n != 0 ? most : n, deadline, stamp, retry_after,
+                              ready);
+        });
     }
 
-    nanoseconds time_until(const Key& key, std::uint64_t n) noexcept
+    nanoseconds time_until(const Key& key, std::size_t hash, std::uint64_t n)
     {
+        const entry_ptr e = find(key, hash);
         return this->update([&](ready_list& ready) {
-            if (!this->check(n).must_wait())
-                return nanoseconds::max();
             this->serve(ready);
-            const auto it = map_.find(key);
-            return this->delay(it == map_.end() ? fresh_ : it->second, n, this->now());
+            return this->delay(e ? *e : fresh_, n);
         });
     }
 
     std::size_t size() noexcept
     {
-        return this->update([&](ready_list&) { return map_.size(); });
+        return this->guarded([&] { return table_.size(); });
     }
 
     // Drops every key it can; how many. The lock is given up now and then.
@@ -95,14 +102,13 @@ public:
         bool more = true;
         while (more) {
             dropped_keys some;
-            this->update([&](ready_list&) {
+            this->guarded([&] {
                 const nanoseconds now = this->now();
-                for (int i = 0; i != 256 && position < map_.bucket_count(); ++i) {
+                for (int i = 0; i != 256 && position < table_.buckets(); ++i, ++position) {
                     if (!forget(position, some, now))
                         break;
-                    ++position;
                 }
-                more = position < map_.bucket_count();
+                more = position < table_.buckets();
             });
             dropped += some.size;
         }
@@ -111,58 +117,66 @@ public:
 
     void change(const bandwidth& limit) noexcept
     {
-        this->update_and_tell([&](ready_list& ready) {
+        update_and_tell([&](ready_list& ready) {
             const nanoseconds now = this->now();
-            const gcra old = this->change_rule(limit, now, ready);
+            const gcra old = this->change_rule(limit, ready);
             this->convert(fresh_, old, now);
-            for (auto& entry : map_)
-                this->convert(entry.second, old, now);
+            table_.for_each([&](node& n) { this->convert(n, old, now); });
+            this->convert_lines(old, now, ready);
         });
     }
 
-    // Nobody is told anything more.
-    void end_listening() noexcept { this->listeners_.close(); }
+    // As of every state, for one that publishes what it decides in admit().
+    void start(waiter& w) noexcept
+    {
+        if (!listeners_->somebody())
+            return base::start(w);
+        const std::shared_ptr<listeners_type> listeners = listeners_;
+        base::start(w);
+        listeners->dispatch();
+    }
 
 private:
     // Keys that are taken out of the table, to be destroyed without the lock.
     struct dropped_keys {
-        std::array<node, 32> nodes;
+        std::array<typename table::node_ptr, 32> nodes;
         std::size_t size = 0;
     };
 
-    verdict look(const Key& key, std::uint64_t n, nanoseconds within, rate_stamp& stamp,
-                 nanoseconds& delay)
+    // Looks at one entry with the same hash after the other. Each is kept by a reference while it
+    // is compared.
+    entry_ptr search(const Key& key, std::size_t hash, bool add)
     {
         dropped_keys dropped;
-        std::optional<Key> copy; // of a new key, made without the lock
-        std::optional<verdict> result;
-        std::exception_ptr failed;
-        while (!result && !failed) {
-            this->update_and_tell([&](ready_list& ready) {
-                auto it = map_.find(key);
-                const bool is_new = it == map_.end();
-                if (is_new && !this->check(n).must_wait()) {
-                    result = this->check(n);
-                } else if (!is_new) {
-                    result = base::look(it->second, n, within, stamp, delay, ready);
-                } else if (copy) {
-                    try {
-                        it = map_.try_emplace(std::move(*copy), fresh_).first;
-                        result = base::look(it->second, n, within, stamp, delay, ready);
-                        forget_some(dropped);
-                    } catch (...) {
-                        failed = std::current_exception();
-                    }
+        typename table::room room;
+        entry_ptr made;
+        for (std::uint64_t seen = 0;;) {
+            std::size_t room_needed = 0;
+            const auto found = this->guarded([&]() -> typename table::node_ptr {
+                if (auto next = table_.next(hash, seen); next || !made)
+                    return next;
+                if (table_.room_needed() > room.size) {
+                    room_needed = table_.room_needed();
+                    return nullptr;
                 }
-                if (result && !result->is_granted() && !result->must_wait())
-                    this->note_rejection(&key, result->code(), n, delay);
+                if (table_.room_needed() != 0)
+                    table_.grow(room);
+                static_cast<key_slot&>(*made) = fresh_;
+                table_.insert(made);
+                forget_some(dropped);
+                return made;
             });
-            if (!result && !failed)
-                copy.emplace(key);
+            if (!found && !add)
+                return nullptr;
+            if (!found && made)
+                room = table::make_room(room_needed);
+            else if (!found)
+                made = new entry(hash, key);
+            else if (found == made || equal_(static_cast<entry&>(*found).key, key))
+                return entry_ptr(static_cast<entry*>(found.get()));
+            else
+                seen = found->number;
         }
-        if (failed)
-            std::rethrow_exception(failed);
-        return *result;
     }
 
     // Looks at the next few buckets of the table: more than one for each new key, so that it
@@ -171,7 +185,7 @@ private:
     {
         const nanoseconds now = this->now();
         for (int i = 0; i != 3; ++i, ++cursor_) {
-            if (cursor_ >= map_.bucket_count())
+            if (cursor_ >= table_.buckets())
                 cursor_ = 0;
             if (!forget(cursor_, out, now))
                 return;
@@ -179,45 +193,57 @@ private:
     }
 
     // Takes the idle keys out of one bucket; false if there is no room for more.
-    bool forget(std::size_t bucket, dropped_keys& out, nanoseconds now) noexcept
+    bool forget(std::size_t position, dropped_keys& out, nanoseconds now) noexcept
     {
-        for (auto it = map_.begin(bucket); it != map_.end(bucket);) {
-            const auto& entry = *it++;
-            if (!this->is_idle(entry.second, now))
-                continue;
-            if (out.size == out.nodes.size())
-                return false;
-            if (entry.second.full() > fresh_.full())
-                fresh_ = entry.second;
-            out.nodes[out.size++] = map_.extract(map_.find(entry.first));
-        }
-        return true;
+        return table_.forget(
+            position, [&](const node& n) { return this->is_idle(n, now); },
+            [&](typename table::node_ptr& n) {
+                if (out.size == out.nodes.size())
+                    return false;
+                if (n->full() > fresh_.full())
+                    fresh_ = *n;
+                out.nodes[out.size++] = std::move(n);
+                return true;
+            });
     }
 
-    key_slot* find(const void* key) noexcept override
+    void publish(key_slot& slot, const rate_event& what) noexcept override
     {
-        const auto it = map_.find(*static_cast<const Key*>(key));
-        return it == map_.end() ? nullptr : &it->second;
-    }
-    key_slot* find_or_add(const void* key) noexcept override
-    {
-        try {
-            return &map_.try_emplace(*static_cast<const Key*>(key), fresh_).first->second;
-        } catch (...) {
-            return nullptr;
-        }
-    }
-    void publish(const void* key, const rate_event& what) noexcept override
-    {
-        if (!this->listeners_.somebody())
-            return;
-        try {
-            this->listeners_.publish({std::make_shared<Key>(*static_cast<const Key*>(key)), what});
-        } catch (...) { // then nobody is told
-        }
+        if (listeners_->somebody())
+            listeners_->publish({&static_cast<entry&>(slot), what});
     }
 
-    map map_;
+    // Runs f(ready) under the lock, then tells the listener what there is to tell.
+    template <class F>
+    auto update_and_tell(F f) noexcept
+    {
+        struct teller {
+            std::shared_ptr<listeners_type> listeners;
+            ~teller()
+            {
+                if (listeners)
+                    listeners->dispatch();
+            }
+        } after;
+        return this->update([&](ready_list& ready) {
+            struct look {
+                key_shard& shard;
+                teller& after;
+                ~look()
+                {
+                    // Under the lock the state is still there.
+                    if (shard.listeners_->has_news())
+                        after.listeners = shard.listeners_;
+                }
+            } const at_the_end{*this, after};
+            return f(ready);
+        });
+    }
+    void woken() noexcept override { listeners_->dispatch(); }
+
+    const std::shared_ptr<listeners_type> listeners_; // of the whole limiter
+    [[no_unique_address]] const Equal equal_;
+    table table_;
     // What a new key starts from: it may be one that was forgotten. Such a bucket was full, the
     // last of them then; so if the clock has gone back since, it is not full yet.
     key_slot fresh_;
@@ -226,35 +252,39 @@ private:
 
 // A wait for n permits of one key.
 template <class Owner>
-struct keyed_ask {
+struct keyed_ask : rate_need {
     using executor_type = typename Owner::executor_type;
     using threading = typename Owner::threading_policy;
     using state_type = typename Owner::shard_type;
-    using result_type = void;
     using waiter_type = keyed_waiter;
-    static constexpr bool refundable = false;
 
-    Owner* owner;
-    typename Owner::key_type key;
-    std::uint64_t n;
-    nanoseconds within;
-    rate_stamp stamp{};
-    nanoseconds retry_after = nanoseconds::max(); // if try_now() refuses
+    keyed_ask(Owner& o, const typename Owner::key_type& key, std::uint64_t permits,
+              nanoseconds longest)
+        : rate_need{permits, longest}, owner(&o)
+    {
+        const std::size_t hash = o.hash(key);
+        shard = &o.shard(hash);
+        entry = shard->find_or_add(key, hash, permits);
+    }
 
     const executor_type& executor() const noexcept { return owner->executor(); }
-    state_type& state() const noexcept { return owner->shard(key); }
+    state_type& state() const noexcept { return *shard; }
 
-    verdict try_now() noexcept { return state().try_now(key, n, within, stamp, retry_after); }
-    void give_back() const noexcept { state().give_back(&key, n, stamp); }
-    rejection refusal(errc code) const { return rejection(code, retry_after); }
+    verdict try_now() noexcept
+    {
+        set_deadline(state_type::now());
+        return shard->look(*entry, n, deadline, stamp, retry_after);
+    }
+    void give_back() const noexcept { shard->give_back(*entry, n, stamp); }
     void prepare(keyed_waiter& w) const noexcept
     {
-        w.need = n;
-        w.key = &key;
-        w.stamp = stamp;
-        if (within != nanoseconds::max())
-            w.deadline = saturating_add(state_type::now(), within);
+        rate_need::prepare(w);
+        w.slot = entry.get();
     }
+
+    Owner* owner;
+    state_type* shard = nullptr;
+    typename state_type::entry_ptr entry;
 };
 
 } // namespace turnstile::detail

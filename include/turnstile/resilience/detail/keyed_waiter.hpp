@@ -1,19 +1,21 @@
+// SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/waiter.hpp>
-#include <turnstile/resilience/detail/rate_levels.hpp>
+#include <turnstile/resilience/detail/rate_line.hpp>
+#include <turnstile/resilience/detail/rate_waiter.hpp>
+#include <turnstile/resilience/gcra.hpp>
 
 #include <boost/intrusive/set.hpp>
 
-#include <cstddef>
+#include <algorithm>
 #include <cstdint>
 
 namespace turnstile::detail {
 
 struct keyed_waiter;
 
-// The bucket of one key, in one word: the time at which it is full again; or, while others
-// wait for it, the first of them, who keeps that time meanwhile.
+// The bucket of one key, in one word: the time at which it is full again; or, while there is a
+// line for it, the first waiter, who keeps both meanwhile.
 class key_slot {
 public:
     keyed_waiter* head() const noexcept
@@ -33,25 +35,53 @@ private:
 using due_hook =
     boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>;
 
-struct keyed_waiter : waiter, due_hook {
-    using waiter::waiter;
-    std::uint64_t need = 1;
-    nanoseconds deadline = nanoseconds::max();
-    const void* key = nullptr;
+struct keyed_waiter : rate_waiter, due_hook {
+    using rate_waiter::rate_waiter;
     key_slot* slot = nullptr;
-    rate_stamp stamp;
 
     // While it is the first to wait for its key.
+    rate_line line;
     gcra::ticks full = 0;
     nanoseconds due{};
-    std::uint64_t behind = 0; // what all the others need
-    std::size_t length = 0;   // how many they are
-    waiter_list line;         // the others
 };
 
 struct by_due {
     using type = nanoseconds;
     const nanoseconds& operator()(const keyed_waiter& w) const noexcept { return w.due; }
+};
+
+// The bucket of a key as rate_line needs it; see there.
+struct key_bucket {
+    const gcra& rule;
+    nanoseconds origin;
+    std::uint64_t refunds;
+    gcra::ticks full;
+
+    std::uint64_t burst() const noexcept { return rule.burst(); }
+    gcra::ticks at(nanoseconds now) const noexcept { return rule.at(saturating_sub(now, origin)); }
+    nanoseconds opens(nanoseconds now, std::uint64_t n, std::uint64_t ahead) const noexcept
+    {
+        const gcra::ticks then = ahead == 0 ? full : rule.charged(full, at(now), ahead);
+        return saturating_add(origin, rule.time_of(rule.opens(then, std::min(n, burst()))));
+    }
+    bool can_take(nanoseconds now, std::uint64_t n) const noexcept
+    {
+        return rule.charged(full, at(now), n) != gcra::end_of_time;
+    }
+    rate_stamp take(nanoseconds now, std::uint64_t n) noexcept
+    {
+        const auto before = static_cast<std::int64_t>(std::max(full, at(now)) / rule.scale());
+        full = rule.charged(full, at(now), n);
+        return {now, saturating_add(origin, nanoseconds(before)), refunds};
+    }
+    // If somebody else has given something back since, that may have been to the same bucket: then
+    // it is not known how long it could not have been full.
+    void give_back(nanoseconds now, std::uint64_t n, const rate_stamp& stamp) noexcept
+    {
+        const nanoseconds not_full = stamp.refunds == refunds ? stamp.full : stamp.taken;
+        const nanoseconds idle = std::max(saturating_sub(now, not_full), nanoseconds::zero());
+        full = rule.refunded(full, n, rule.at(idle));
+    }
 };
 
 } // namespace turnstile::detail

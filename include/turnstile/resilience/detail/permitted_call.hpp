@@ -8,6 +8,7 @@
 
 #include <boost/asio/async_result.hpp>
 
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -20,21 +21,25 @@ template <class Op, class Executor, class Handler, class Enter>
 struct permitted_call {
     using wrapped_handler = Handler;
 
-    Op op;
+    std::optional<Op> op;
     Executor executor;
     Handler handler;
     Enter enter;
-    nanoseconds retry_after; // if it may not
+    nanoseconds retry_after; // if it may not, as `stage`
+    const char* stage;
 
     const Handler& get() const noexcept { return handler; }
+    void note_retry_after(nanoseconds delay) noexcept { retry_after = delay; }
 
     template <class... Permit>
     void operator()(const error_code& ec, Permit&&... permit)
     {
-        if (ec)
+        if (ec) {
+            op.reset(); // what it owns goes before the caller goes on
             return std::apply(std::move(handler),
-                              rejected_result<operation_signature_t<Op>>(ec, retry_after));
-        start_in_completion(std::move(op), executor,
+                              rejected_result<operation_signature_t<Op>>(ec, retry_after, stage));
+        }
+        start_in_completion(std::move(*op), executor,
                             enter(std::move(handler), std::forward<Permit>(permit)...));
     }
 };
@@ -61,7 +66,7 @@ public:
             return start_operation(ask_, now,
                                    call{std::forward<Op>(op), ask_.executor(),
                                         std::forward<Handler>(handler), std::move(enter),
-                                        ask_.retry_after},
+                                        ask_.retry_after, stage_name()},
                                    handler_memory());
         const auto start_with = [&](auto&&... permit) {
             detail::start(op_type(std::forward<Op>(op)), ask_.executor(),
@@ -82,6 +87,15 @@ public:
     }
 
 private:
+    // For the exceptions of a stage whose error codes do not tell it from others.
+    static constexpr const char* stage_name() noexcept
+    {
+        if constexpr (requires { Ask::stage; })
+            return Ask::stage;
+        else
+            return nullptr;
+    }
+
     Ask ask_;
 };
 

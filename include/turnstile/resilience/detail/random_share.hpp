@@ -4,16 +4,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <random>
 
 namespace turnstile::detail {
 
 // Random numbers from 0 up to, but not including, 1. The same seed gives the same numbers.
 class random_share {
 public:
-    explicit random_share(std::optional<std::uint64_t> seed)
-        : source_(seed ? *seed
-                       : (std::uint64_t(std::random_device()()) << 32) | std::random_device()())
+    explicit random_share(std::optional<std::uint64_t> seed) : source_(seed ? *seed : random_seed())
     {
     }
 

@@ -6,15 +6,16 @@
 
 #include <exception>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 
 namespace turnstile::detail {
 
 // The result of a call that is not let through, in the form of its signature: where failures are
 // exceptions, one that says when to try again.
+//
+// `stage` goes before the message of the exception; null: nothing does.
 template <class Signature>
-auto rejected_result(const error_code& ec, nanoseconds retry_after) ->
+auto rejected_result(const error_code& ec, nanoseconds retry_after, const char* stage = nullptr) ->
     typename result_traits<Signature>::tuple
 {
     using traits = result_traits<Signature>;
@@ -25,11 +26,11 @@ auto rejected_result(const error_code& ec, nanoseconds retry_after) ->
     if constexpr (!traits::can_make_failure) {
         std::terminate(); // says no more than what is above
     } else {
-        if constexpr (std::is_same_v<std::tuple_element_t<0, typename traits::tuple>,
-                                     std::exception_ptr>) {
+        if constexpr (traits::reports_exception) {
+            const auto code = static_cast<errc>(ec.value());
             if (ec.category() == error_category())
-                return traits::from_failure(
-                    std::make_exception_ptr(rejection(static_cast<errc>(ec.value()), retry_after)));
+                return traits::from_failure(std::make_exception_ptr(
+                    stage ? rejection(code, retry_after, stage) : rejection(code, retry_after)));
         }
         return traits::from_error(ec);
     }

@@ -2,6 +2,7 @@
 
 #include <turnstile/core/detail/supervisor.hpp>
 #include <turnstile/resilience/detail/timeout_supervisor.hpp>
+#include <turnstile/resilience/rejection.hpp>
 #include <turnstile/resilience/retry_policy.hpp>
 
 #include <cstdint>
@@ -45,6 +46,13 @@ decltype(auto) ask_about(const F& f, const failure& reason, const Result& result
     }
 }
 
+// The time limit of an attempt, which may be that of the attempt or what is left of the total.
+template <class Clock>
+struct named_limit : time_after<Clock> {
+    timeout_name label;
+    timeout_name name() const noexcept { return label; }
+};
+
 // Runs an operation until it succeeds, or the policy says that it is enough.
 template <class Policy, class Op, class Clock, class Signature, class Handler, class Executor>
 class retry_supervisor final
@@ -53,6 +61,7 @@ class retry_supervisor final
     using base = supervisor<retry_supervisor, Signature, Handler, Executor, Clock>;
     using traits = result_traits<Signature>;
     using result_type = typename base::result_type;
+    using box_type = typename base::box_type;
     static_assert(traits::can_make_failure,
                   "Retry needs to tell failure from success, and to report it: the operation's "
                   "signature must start with an error_code or an exception_ptr, and what follows "
@@ -83,14 +92,18 @@ private:
     {
         retry_state::count(state_->attempts);
         const nanoseconds limit = sequence_.limit(now());
+        const retry_settings& settings = policy_->settings();
+        const timeout_name name = limit == settings.each
+                                      ? timeout_name{"retry: timeout_each", settings.each}
+                                      : timeout_name{"retry: timeout_total", settings.total};
         this->start_operation(operation_, [&](auto handler) {
             if (limit == nanoseconds::max())
                 return initiate(Op(original_), this->strand(), std::move(handler));
-            run_with_timeout<Signature>(std::move(handler), this->strand(),
-                                        time_after<Clock>{limit}, asio::cancellation_type::all,
-                                        [&](const auto& strand, auto inner) {
-                                            initiate(Op(original_), strand, std::move(inner));
-                                        });
+            run_with_timeout<Signature>(
+                std::move(handler), this->strand(), named_limit<Clock>{{limit}, name},
+                asio::cancellation_type::all, [&](const auto& strand, auto inner) {
+                    initiate(Op(original_), strand, std::move(inner));
+                });
         });
     }
 
@@ -101,13 +114,13 @@ private:
             operation_.cancel(events.cancelled);
         }
         if (auto result = operation_.take())
-            return completed(std::move(*result));
+            return completed(std::move(result));
         if (!sleeping_ || this->is_finished())
             return;
         if (cancelled_) {
             sequence_.take_back();
             retry_state::count(state_->cancelled);
-            return this->finish(traits::from_error(asio::error::operation_aborted));
+            return this->finish_with(traits::from_error(asio::error::operation_aborted));
         }
         if (events.expired) {
             sleeping_ = false;
@@ -116,14 +129,14 @@ private:
     }
 
     // What the user's functions throw is the result, then; or that there is no memory to wait.
-    void completed(result_type&& result)
+    void completed(box_type&& result)
     {
         try {
-            if (goes_on(result))
+            if (goes_on(*result))
                 return;
         } catch (...) {
             retry_state::count(state_->by_exception);
-            return this->finish(traits::from_failure(std::current_exception()));
+            return this->finish_with(traits::from_failure(std::current_exception()));
         }
         this->finish(std::move(result));
     }
@@ -135,7 +148,7 @@ private:
             retry_state::count(reason ? state_->cancelled : state_->succeeded);
             return false;
         }
-        const bool retryable = ask_about(policy_->predicate(), reason, result);
+        bool retryable = ask_about(policy_->predicate(), reason, result);
         if (!retryable && !reason) {
             retry_state::count(state_->succeeded);
             return false;
@@ -145,6 +158,9 @@ private:
             if (const auto asked = ask_about(policy_->hint(), reason, result))
                 hint = saturating_nanoseconds(*asked);
         }
+        if constexpr (std::is_same_v<std::decay_t<decltype(policy_->predicate())>,
+                                     retry_transient_failures>)
+            retryable = retryable && (hint || !is_refusal(reason));
         const std::uint32_t failed = sequence_.attempt();
         const auto decision = sequence_.failed(now(), retryable, hint);
         if (decision.refusal != retry_refusal::none) {

@@ -29,8 +29,4 @@ struct staged_operation {
 template <class Stage>
 constexpr bool is_repeating = false;
 
-// False, but only when it is used.
-template <class T>
-constexpr bool is_never = false;
-
 } // namespace turnstile::detail

@@ -3,8 +3,10 @@
 #include <turnstile/core/detail/deadline.hpp>
 #include <turnstile/core/detail/supervisor.hpp>
 #include <turnstile/core/error.hpp>
+#include <turnstile/core/export.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
 
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -17,11 +19,21 @@ struct timeout_event {
 
 namespace detail {
 
+// What the exception of a call that timed out says: which limit it was, and how long.
+struct timeout_name {
+    const char* limit;
+    nanoseconds duration; // nanoseconds::max() if it is none
+
+    TURNSTILE_EXPORT std::exception_ptr exception() const noexcept;
+};
+
 // When time is up: so much later than the start, or at a given time.
 template <class Clock>
 struct time_after {
     using clock = Clock;
     nanoseconds delay;
+
+    timeout_name name() const noexcept { return {"timeout", delay}; }
 
     typename Clock::time_point deadline() const noexcept
     {
@@ -35,6 +47,7 @@ struct time_at {
     using clock = Clock;
     typename Clock::time_point when;
 
+    timeout_name name() const noexcept { return {"timeout_at", nanoseconds::max()}; }
     typename Clock::time_point deadline() const noexcept
     {
         return when <= Clock::now() ? Clock::time_point::min() : when;
@@ -62,8 +75,8 @@ class timeout_supervisor final
 
 public:
     timeout_supervisor(Handler&& handler, const Executor& executor, asio::cancellation_type_t type,
-                       std::shared_ptr<timeout_state> state)
-        : base(std::move(handler), executor), type_(type), state_(std::move(state))
+                       const timeout_name& name, std::shared_ptr<timeout_state> state)
+        : base(std::move(handler), executor), type_(type), name_(name), state_(std::move(state))
     {
     }
 
@@ -90,13 +103,16 @@ private:
     {
         if (auto result = operation_.take()) {
             if (cause_ == cause::time && traits::failure_of(*result).is_cancelled()) {
-                traits::replace_failure(*result, make_error_code(errc::timed_out));
+                if constexpr (traits::reports_exception)
+                    traits::replace_failure(*result, name_.exception());
+                else
+                    traits::replace_failure(*result, make_error_code(errc::timed_out));
                 if (state_) {
                     state_->count(state_->timed_out);
                     state_->tell({state_->limit});
                 }
             }
-            return this->finish(std::move(*result));
+            return this->finish(std::move(result));
         }
         if (events.cancelled != asio::cancellation_type::none)
             cancel(cause::caller, events.cancelled);
@@ -115,6 +131,7 @@ private:
     typename base::operation_type operation_;
     asio::cancellation_type_t type_;
     cause cause_ = cause::none;
+    timeout_name name_;
     std::shared_ptr<timeout_state> state_;
 };
 
@@ -127,7 +144,7 @@ void run_with_timeout(Handler handler, const Executor& executor, const When& whe
     runner::run(
         std::move(handler), executor,
         [&](runner& self) { self.begin(when.deadline(), std::forward<Initiate>(initiate)); }, type,
-        std::move(state));
+        when.name(), std::move(state));
 }
 
 } // namespace detail

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <turnstile/core/detail/handler_executor.hpp>
+#include <turnstile/core/detail/mistakes.hpp>
 #include <turnstile/resilience/detail/timeout_supervisor.hpp>
 
 #include <boost/asio/associated_executor.hpp>
@@ -74,14 +75,7 @@ auto with_timeout(const Executor& executor, const When& when, std::shared_ptr<ti
     return asio::async_initiate<Token, signature>(
         [executor, when, state = std::move(state)](auto handler, op_type o) mutable {
             using handler_type = decltype(handler);
-            if constexpr (needs_executor<handler_type, Executor>) {
-                // Named again, so that it is only looked at for this handler.
-                static_assert(!coroutine_operation<op_type> ||
-                                  !needs_executor<handler_type, Executor>,
-                              "The handler has no executor for the coroutine to run on. Give "
-                              "async_with_timeout an executor as its first argument.");
-                std::move(o)(timeout_token<When, handler_type>{when, std::move(handler)});
-            } else {
+            if constexpr (!needs_executor<handler_type, Executor>) {
                 const auto where = executor_for(handler, executor);
                 run_with_timeout<signature>(
                     std::move(handler), where, when, asio::cancellation_type::all,
@@ -89,6 +83,12 @@ auto with_timeout(const Executor& executor, const When& when, std::shared_ptr<ti
                         initiate(std::move(o), strand, std::move(inner));
                     },
                     std::move(state));
+            } else if constexpr (coroutine_operation<op_type>) {
+                static_assert(is_never<handler_type>,
+                              "The handler has no executor for the coroutine to run on. Give "
+                              "async_with_timeout an executor as its first argument.");
+            } else {
+                std::move(o)(timeout_token<When, handler_type>{when, std::move(handler)});
             }
         },
         token, std::forward<Op>(op));
@@ -111,5 +111,19 @@ public:
             turnstile::detail::make_timed_initiation<Signature>(
                 timed.when, std::forward<Initiation>(initiation)),
             token, std::forward<Args>(args)...);
+    }
+};
+
+// Around a timeout, `as_tuple` and `redirect_error` leave it no error to report itself by.
+template <class When, class Token, class Signature>
+    requires(!turnstile::detail::result_traits<Signature>::reports_failure)
+class boost::asio::async_result<turnstile::detail::timeout_token<When, Token>, Signature> {
+public:
+    using return_type = typename turnstile::detail::timed_call<Signature>::type;
+
+    template <class Initiation, class... Args>
+    static auto initiate(Initiation&&, Args&&...)
+    {
+        return turnstile::detail::explain_timeout<Signature>();
     }
 };

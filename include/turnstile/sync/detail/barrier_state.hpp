@@ -72,6 +72,7 @@ private:
     verdict refusal() const noexcept;
     void fail(waiter_list& waiters, ready_list& ready) noexcept;
     void fail_everybody(ready_list& ready) noexcept;
+    void spoil_round(verdict why) noexcept;
 
     bool admit(waiter& w) noexcept override;
     void remove(waiter& w) noexcept override;
@@ -86,9 +87,9 @@ private:
 
     const std::function<void()> action_;
     const bool cancelling_breaks_;
-    bool acting_ = false;      // a round is closed, and not yet released
-    bool spoiled_ = false;     // that round has failed meanwhile
-    bool all_dropped_ = false; // the last round is complete, and not yet closed
+    bool acting_ = false;                // a round is closed, and not yet released
+    bool all_dropped_ = false;           // the last round is complete, and not yet closed
+    verdict round_ = verdict::granted(); // what becomes of the closed round
     std::uint64_t tickets_ = 0;
     std::uint64_t last_closed_ = 0; // tickets up to this one are in a closed round
     waiter_list leaving_;           // the closed round

@@ -3,8 +3,8 @@
 #include <turnstile/core/detail/start_wait.hpp>
 #include <turnstile/core/detail/tested_predicate.hpp>
 #include <turnstile/sync/detail/condition_state.hpp>
+#include <turnstile/sync/detail/lock_handle.hpp>
 
-#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -23,9 +23,10 @@ public:
     using threading = typename Condition::threading_policy;
     using result_type = void;
     using waiter_type = condition_waiter<threading>;
+    using lock_type = typename Mutex::lock_type;
     static constexpr bool refundable = true; // of what is to be had at once, nothing is used up
 
-    condition_ask(Condition& condition, std::unique_lock<Mutex>& lock, Predicate predicate)
+    condition_ask(Condition& condition, lock_type& lock, Predicate predicate)
         : condition_(&condition), lock_(&lock), predicate_(std::move(predicate))
     {
     }
@@ -37,26 +38,28 @@ public:
 
     verdict try_now() noexcept
     {
-        return lock_->owns_lock() ? test() : verdict::refused(errc::not_locked);
+        if (!lock_->owns_lock())
+            return verdict::refused(errc::not_locked);
+        return state().has_context_of(*lock_access::gate_of(*lock_))
+                   ? test()
+                   : verdict::refused(errc::context_mismatch);
     }
     void give_back() const noexcept {}
     // Not const: the operation keeps using this ask, which must be its own.
     void prepare(waiter_type& w)
     {
-        w.bind(*this, !std::is_same_v<Predicate, any_notification>, state(),
-               lock_->owns_lock() ? &Condition::gate_of(*lock_->mutex()) : nullptr);
+        gate_ = lock_access::gate_of(*lock_);
+        w.bind(*this, !std::is_same_v<Predicate, any_notification>, state(), gate_);
     }
 
 private:
-    void let_go_of_lock() noexcept override { mutex_ = lock_->release(); }
-    void adopt_lock() noexcept override
-    {
-        *lock_ = std::unique_lock<Mutex>(*mutex_, std::adopt_lock);
-    }
+    void let_go_of_lock() noexcept override { mutex_ = lock_access::let_go(*lock_); }
+    void adopt_lock() noexcept override { *lock_ = lock_access::make<lock_type>(mutex_, *gate_); }
     verdict test() noexcept override { return predicate_(); }
 
     Condition* condition_;
-    std::unique_lock<Mutex>* lock_;
+    lock_type* lock_;
+    permit_gate<threading>* gate_ = nullptr;
     Mutex* mutex_ = nullptr; // while the lock is let go
     tested_predicate<Predicate> predicate_;
 };

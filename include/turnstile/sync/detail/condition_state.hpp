@@ -3,7 +3,7 @@
 #include <turnstile/core/detail/permit_gate.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
 
-#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <cstddef>
@@ -29,15 +29,15 @@ protected:
     ~condition_user() = default;
 };
 
-using place_hook =
-    boost::intrusive::list_base_hook<boost::intrusive::tag<struct in_order_of_arrival>,
-                                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+using arrival_hook =
+    boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::safe_link>,
+                                    boost::intrusive::optimize_size<true>>;
 
 // A wait on a condition. It is first decided by the condition, and is then not yet complete:
 // it must have its lock again, for which it queues at the mutex, and the predicate must
-// agree; otherwise it goes back to its place. All of that in the memory it started with.
+// agree; otherwise it waits again. All of that in the memory it started with.
 template <class Threading>
-class TURNSTILE_EXPORT condition_waiter : public waiter, public place_hook {
+class TURNSTILE_EXPORT condition_waiter : public waiter, public arrival_hook {
 public:
     // `complete` is what ends the operation, one way or the other.
     explicit condition_waiter(run_function complete) noexcept
@@ -48,8 +48,6 @@ public:
     // `user` belongs to the operation; `mutex` is null where there was no lock at all.
     void bind(condition_user& user, bool has_predicate, condition_state<Threading>& condition,
               permit_gate<Threading>* mutex);
-    // Whether it waits for a lock elsewhere, to come back to the condition's executor.
-    bool is_abroad() const noexcept { return relock_ && crossing_; }
 
 protected:
     ~condition_waiter() = default;
@@ -60,20 +58,8 @@ private:
     // Its place in the mutex's queue.
     struct relock : permit_waiter {
         explicit relock(condition_waiter& w) noexcept : permit_waiter(&relock::run), owner(w) {}
-        static void run(waiter& self, how what)
-        {
-            condition_waiter::run(static_cast<relock&>(self).owner, what);
-        }
+        static void run(waiter& self, how what);
         condition_waiter& owner;
-    };
-    // The way back from a mutex whose executor is not the condition's.
-    struct crossing {
-        crossing(const completion_target& home, condition_waiter& w)
-            : way(home, w), work(home.track())
-        {
-        }
-        detour way;
-        work_guard work;
     };
 
     static void run(waiter& self, how what);
@@ -87,24 +73,26 @@ private:
     boost::intrusive_ptr<condition_state<Threading>> condition_;
     boost::intrusive_ptr<permit_gate<Threading>> mutex_;
     std::optional<relock> relock_;
-    std::optional<crossing> crossing_;
     bool has_predicate_ = false;
     bool is_without_lock_ = false;
+    bool comes_back_ = false; // from the mutex's executor to the condition's
 
     // Guarded by the condition's lock.
-    bool placed_ = false;
-    bool called_with_all_ = false;
-    std::uint64_t ticket_ = 0;  // its number in the order of arrival
-    std::uint64_t carried_ = 0; // notifications to use or to pass on
-    std::uint64_t horizon_ = 0; // they were given when only tickets below this one were out
+    bool is_notified_ = false;  // it has a notification that can be passed on
+    std::uint64_t arrival_ = 0; // its number in the order of arrival
+    std::uint64_t seen_ = 0;    // how many notifications had been given when it came to wait
 };
 
-// Those who wait for a notification, in the order they came.
+// Those who wait for a notification.
 //
-// A notification that is of no use to the waiter it went to, since its predicate says no, goes
-// to the next one behind it, who has not seen it; the waiter goes back to its old place. If
-// the next is on its way already it takes both, so that nobody is woken twice for them. One
-// whose waiter was cancelled goes straight to the next who waits.
+// A notification goes to the waiter that came first. If that has no use for it (its predicate
+// says no, or it is cancelled), it goes to the one that has waited longest since it was last
+// asked, unless there has been no notification since then. So it finds every waiter it could be
+// for, and no predicate is asked that has seen all there is to see.
+//
+// There are two orders for that: `line_` is that of arrival, which a waiter keeps for good, and
+// the base's `queue_` that in which they came to wait, for the first time or again. Both have the
+// same members.
 template <class Threading>
 class TURNSTILE_EXPORT condition_state final : public wait_state<Threading> {
     using waiter_type = condition_waiter<Threading>;
@@ -129,31 +117,46 @@ public:
             notify_all_awaited();
     }
 
+    // w has its lock, on an executor that is not the condition's: it goes there.
+    void bring_home(waiter_type& w) noexcept { wait_state<Threading>::start(w); }
+
+    // There is no memory for w's way to its lock: it is aborted, and goes with the next wake-up.
+    void keep_for_later(waiter_type& w) noexcept;
+
     // w does not use its notification, and if it can, waits again.
     bool wait_again(waiter_type& w) noexcept;
-    // w is about to complete, or to be destroyed.
-    void leave(waiter_type& w) noexcept;
 
 private:
-    using place_list = boost::intrusive::list<waiter_type, boost::intrusive::base_hook<place_hook>,
-                                              boost::intrusive::constant_time_size<false>>;
+    struct came_first {
+        bool operator()(const waiter_type& a, const waiter_type& b) const noexcept
+        {
+            return a.arrival_ < b.arrival_;
+        }
+    };
+    using arrival_order =
+        boost::intrusive::set<waiter_type, boost::intrusive::base_hook<arrival_hook>,
+                              boost::intrusive::compare<came_first>,
+                              boost::intrusive::constant_time_size<false>>;
 
     void notify_awaited(std::size_t n) noexcept;
     void notify_all_awaited() noexcept;
 
     bool admit(waiter& w) noexcept override;
+    void remove(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override;
     void take_back(waiter& w, ready_list& ready) noexcept override;
-    void shut_down() noexcept override;
+    void take_all(waiter_list& out) noexcept override;
 
     static waiter_type& as_own(waiter& w) noexcept { return static_cast<waiter_type&>(w); }
-    void call(waiter_type& w, std::uint64_t carried, ready_list& ready) noexcept;
-    void pass_on(waiter_type& from, std::uint64_t n, ready_list& ready) noexcept;
+    void enqueue(waiter_type& w) noexcept;
+    void call(waiter_type& w, bool with_notification, ready_list& ready) noexcept;
+    void pass_on(waiter_type& from, ready_list& ready) noexcept;
     void note_who_waits() noexcept;
 
     typename Threading::template cell<bool> awaited_{false};
     std::uint64_t arrivals_ = 0;
-    place_list places_; // who waits, and who is on its way, in the order of arrival
+    std::uint64_t given_ = 0; // notifications, those to all not counted
+    arrival_order line_;
 };
 
 extern template class condition_waiter<thread_safe>;

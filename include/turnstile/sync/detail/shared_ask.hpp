@@ -2,13 +2,14 @@
 
 #include <turnstile/core/detail/start_wait.hpp>
 #include <turnstile/sync/detail/shared_gate.hpp>
+#include <turnstile/sync/unique_lock.hpp>
 
-#include <mutex>
-#include <type_traits>
+#include <boost/assert.hpp>
 
 namespace turnstile::detail {
 
-// A wait for a lock of the type Lock, which is to hold `wants`.
+// A wait for a lock of the type Lock, which is to hold `wants`. The lock is made without the owner,
+// which may be gone by then.
 template <class Owner, class Lock, hold wants>
 struct shared_ask {
     using executor_type = typename Owner::executor_type;
@@ -18,33 +19,35 @@ struct shared_ask {
     static constexpr bool refundable = true;
 
     Owner* owner;
+    shared_gate<threading>* gate;
 
     const executor_type& executor() const noexcept { return owner->executor(); }
-    shared_gate<threading>& state() const noexcept { return owner->state(); }
+    shared_gate<threading>& state() const noexcept { return *gate; }
 
     TURNSTILE_HOT verdict try_now() const noexcept
     {
-        return state().try_take(hold::nothing, wants) ? verdict::granted() : verdict::wait();
+        BOOST_ASSERT(&owner->state() == gate); // which looks at the strand
+        return gate->try_take(hold::nothing, wants) ? verdict::granted() : verdict::wait();
     }
-    void give_back() const noexcept { state().give(wants); }
+    void give_back() const noexcept { gate->give(wants); }
     void prepare(shared_waiter& w) const noexcept { w.wants = wants; }
-    Lock take_now() const noexcept { return Lock(*owner, std::adopt_lock); }
+    Lock take_now() const noexcept { return lock_access::make<Lock>(owner, *gate); }
 };
 
 // A wait to exchange the lock in `held`, which has `has`, for an exclusive one. A dropped
 // result takes the held lock with it, so it is not refundable.
 template <class Owner, class Held, hold has>
-struct upgrade_ask : shared_ask<Owner, std::unique_lock<Owner>, hold::exclusive> {
-    using base = shared_ask<Owner, std::unique_lock<Owner>, hold::exclusive>;
+struct upgrade_ask : shared_ask<Owner, unique_lock<Owner>, hold::exclusive> {
+    using base = shared_ask<Owner, unique_lock<Owner>, hold::exclusive>;
     static constexpr bool refundable = false;
 
-    upgrade_ask(Owner* mutex, Held& lock) noexcept : base{mutex}, held(&lock) {}
+    upgrade_ask(base exclusive, Held& lock) noexcept : base(exclusive), held(&lock) {}
 
     Held* held;
 
     verdict try_now() const noexcept
     {
-        if (!held->owns_lock() || held->mutex() != this->owner)
+        if (lock_access::gate_of(*held) != this->gate)
             return verdict::refused(errc::not_locked);
         return this->state().try_take(has, hold::exclusive) ? verdict::granted() : verdict::wait();
     }
@@ -54,9 +57,9 @@ struct upgrade_ask : shared_ask<Owner, std::unique_lock<Owner>, hold::exclusive>
         w.has = has;
         w.wants = hold::exclusive;
     }
-    std::unique_lock<Owner> take_now() const noexcept
+    unique_lock<Owner> take_now() const noexcept
     {
-        held->release();
+        lock_access::let_go(*held);
         return base::take_now();
     }
 };

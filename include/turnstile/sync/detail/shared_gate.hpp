@@ -2,6 +2,7 @@
 
 #include <turnstile/core/detail/verdict.hpp>
 #include <turnstile/core/detail/wait_state.hpp>
+#include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/export.hpp>
 
 #include <cstdint>
@@ -14,6 +15,10 @@ enum class lock_preference : unsigned char {
     prefer_readers, ///< Readers, whether a writer waits or not: it may wait for ever.
     prefer_writers, ///< Writers, however long readers have waited: they may wait for ever.
 };
+
+template <>
+inline constexpr auto detail::enum_names<lock_preference> =
+    std::to_array<std::string_view>({"fair", "prefer_readers", "prefer_writers"});
 
 namespace detail {
 
@@ -30,13 +35,29 @@ struct shared_waiter : waiter {
 
 // Any number of readers, and beside them one who may upgrade; or one writer.
 //
-// One word holds all of that and a flag. While nobody waits it changes by compare-and-swap;
-// while `contended` is set, only under the lock, and every fast path stands back.
+// One word holds all of that twice, and two flags. The lower half says what is held:
+//
+//    31       4          3          2        1           0
+//   [ readers  | orphaned | upgrader | writer | contended ]
+//
+// and the upper half, with the same places, what of that is held by handles (unique_lock,
+// shared_lock, upgrade_lock). What is held by hand, with try_lock() and its like, is the
+// difference.
+//
+//   contended   Operations wait. The word then changes only under the lock, and every fast path
+//               stands back. Otherwise it changes by compare-and-swap.
+//   orphaned    The object was destroyed. Nothing is granted any more, and everything is returned
+//               under the lock; the last handle drops the reference that the object has left.
+//
+// When half of the range for readers is used up, further readers wait.
 template <class Threading>
 class TURNSTILE_EXPORT shared_gate final : public wait_state<Threading> {
     using word_type = std::uint64_t;
 
 public:
+    // How a call comes by what it takes, or has what it gives.
+    enum class way : bool { by_hand, as_handle };
+
     template <class Executor>
     shared_gate(const Executor& executor, lock_preference preference)
         : wait_state<Threading>(executor), preference_(preference)
@@ -48,26 +69,38 @@ public:
     {
         return holds(word_.load(std::memory_order_acquire), how);
     }
+    // Whether the object was destroyed.
+    bool is_orphaned() const noexcept { return word_.load(std::memory_order_acquire) & orphaned; }
 
     // Takes what it wants for what it has, if that needs no waiting.
-    TURNSTILE_HOT bool try_take(hold has, hold wants) noexcept
+    TURNSTILE_HOT bool try_take(hold has, hold wants, way how = way::as_handle) noexcept
     {
-        return word_.update(quick_exchange{has, wants}, std::memory_order_acquire) ||
-               (overlooks_waiters(has, wants) && try_contended(wants));
+        return word_.update(quick_exchange{has, wants, how}, std::memory_order_acquire) ||
+               (overlooks_waiters(has, wants) && try_contended(wants, how));
     }
 
     // Gives what it has for something less; false, and no change, if nobody holds that.
-    TURNSTILE_HOT bool give(hold has, hold keeps = hold::nothing) noexcept
+    TURNSTILE_HOT bool give(hold has, hold keeps = hold::nothing, way how = way::as_handle) noexcept
     {
-        return word_.update(quick_exchange{has, keeps}, std::memory_order_release) ||
-               give_contended(has, keeps);
+        return word_.update(quick_exchange{has, keeps, how}, std::memory_order_release) ||
+               give_contended(has, keeps, how);
     }
+
+    // Makes what is held by hand a handle's; false, and no change, if nobody holds that by hand.
+    bool adopt(hold what) noexcept;
+    // The reverse.
+    void detach(hold what) noexcept;
 
 private:
     static constexpr word_type contended = 1;
     static constexpr word_type writer = 2;
     static constexpr word_type upgrader = 4;
-    static constexpr word_type reader = 8; // how many of them: from this bit on
+    static constexpr word_type orphaned = 8;
+    static constexpr word_type reader = 16;
+    static constexpr word_type all_readers = 0xffff'fff0;
+    static constexpr word_type many_readers = 0x8000'0000;
+    static constexpr word_type all_held = all_readers | upgrader | writer;
+    static constexpr int handles_place = 32;
 
     static constexpr word_type part(hold h) noexcept
     {
@@ -83,23 +116,47 @@ private:
         }
         return 0;
     }
-    static constexpr word_type with(word_type word, hold h) noexcept { return word + part(h); }
-    static constexpr word_type without(word_type word, hold h) noexcept { return word - part(h); }
-    static constexpr bool holds(word_type word, hold h) noexcept
+    static constexpr word_type part(hold h, way how) noexcept
     {
-        return h == hold::shared ? word >= reader : (word & part(h)) == part(h);
+        return how == way::by_hand ? part(h) : part(h) | part(h) << handles_place;
     }
-    static constexpr bool is_free_for(word_type held, hold wanted) noexcept
+    static constexpr word_type with(word_type word, hold h, way how = way::as_handle) noexcept
+    {
+        return word + part(h, how);
+    }
+    static constexpr word_type without(word_type word, hold h, way how = way::as_handle) noexcept
+    {
+        return word - part(h, how);
+    }
+    // The lower half, of which constants are cheaper to test.
+    static constexpr std::uint32_t low(word_type word) noexcept
+    {
+        return static_cast<std::uint32_t>(word);
+    }
+    TURNSTILE_HOT static constexpr bool holds(word_type word, hold h) noexcept
+    {
+        const word_type place = h == hold::shared ? all_readers : part(h);
+        return h == hold::nothing || (low(word) & low(place)) != 0;
+    }
+    TURNSTILE_HOT static constexpr bool holds(word_type word, hold h, way how) noexcept
+    {
+        // The readers are at the top of both halves, and nobody is a handle's in one of them only.
+        if (h == hold::shared && how == way::as_handle)
+            return word >= part(h, how);
+        const word_type handles = word >> handles_place;
+        return holds(how == way::as_handle ? handles : (word & all_held) - handles, h);
+    }
+    TURNSTILE_HOT static constexpr bool is_free_for(word_type held, hold wanted) noexcept
     {
         switch (wanted) {
         case hold::nothing:
             return true;
         case hold::shared:
-            return (held & writer) == 0;
+            return (low(held) & low(writer | many_readers)) == 0;
         case hold::upgradable:
-            return (held & (writer | upgrader)) == 0;
+            return (low(held) & low(writer | upgrader)) == 0;
         default:
-            return held == 0;
+            return (low(held) & low(all_held)) == 0;
         }
     }
 
@@ -108,12 +165,14 @@ private:
     struct quick_exchange {
         hold has;
         hold wants;
+        way how;
 
         TURNSTILE_HOT bool operator()(word_type& word) const noexcept
         {
-            if ((word & contended) || !holds(word, has) || !is_free_for(without(word, has), wants))
+            if ((low(word) & low(contended | orphaned)) != 0 || !holds(word, has, how) ||
+                !is_free_for(without(word, has, how), wants))
                 return false;
-            word = with(without(word, has), wants);
+            word = with(without(word, has, how), wants, how);
             return true;
         }
     };
@@ -124,12 +183,14 @@ private:
                wants != hold::exclusive;
     }
 
-    bool try_contended(hold wants) noexcept;
-    bool give_contended(hold has, hold keeps) noexcept;
+    bool try_contended(hold wants, way how) noexcept;
+    bool give_contended(hold has, hold keeps, way how) noexcept;
 
     bool admit(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override;
     void take_back(waiter& w, ready_list& ready) noexcept override;
+    void forfeit(waiter& w, ready_list& ready) noexcept override { take_back(w, ready); }
+    bool keep_for_handles() noexcept override;
     void take_all(waiter_list& out) noexcept override;
 
     word_type contend() noexcept;
@@ -139,7 +200,7 @@ private:
     template <class Decided>
     void serve_with(word_type held, Decided decided) noexcept;
     void serve(word_type held, ready_list& ready) noexcept;
-    bool give_locked(hold has, hold keeps, ready_list& ready) noexcept;
+    bool give_locked(hold has, hold keeps, way how, ready_list& ready) noexcept;
 
     typename Threading::template cell<word_type> word_{0};
     const lock_preference preference_;

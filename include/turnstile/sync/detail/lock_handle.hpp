@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <turnstile/core/error.hpp>
+#include <turnstile/core/export.hpp>
+
+#include <mutex>
+#include <type_traits>
+#include <utility>
+
+namespace turnstile::detail {
+
+// How the locks of a Mutex hold it; specialised next to each mutex. A member for each kind of lock
+// (exclusive, shared, upgradable) names a struct with
+//   gate_type             the mutex's state
+//   try_take(gate_type&)  takes the lock for a handle, if that needs no waiting
+//   give(gate_type&)      returns it; false if it is not held
+//   adopt(gate_type&)     counts a handle for a lock that is held without one; false if none is
+//   detach(gate_type&)    leaves the lock held without a handle
+template <class Mutex>
+struct lock_holds;
+
+// A lock on a Mutex as a value, with the interface of std::unique_lock: the base of unique_lock,
+// shared_lock and upgrade_lock. It refers to the mutex's state, not to the mutex: the state counts
+// the handles that are out, and lives until the last of them is returned.
+//
+// It owns its lock exactly if `held_` is set.
+template <class Mutex, class Hold>
+class lock_handle {
+    using gate_type = typename Hold::gate_type;
+
+public:
+    /// The mutex's type.
+    using mutex_type = Mutex;
+
+    /// Refers to no mutex.
+    lock_handle() noexcept = default;
+
+    /// Refers to `mutex`, without a lock.
+    lock_handle(Mutex& mutex, std::defer_lock_t) noexcept : mutex_(&mutex) {}
+
+    /// Takes charge of a lock that the caller has taken with a `try_` function of the mutex, or
+    /// kept with `release`. If there is no such lock, it owns nothing.
+    lock_handle(Mutex& mutex, std::adopt_lock_t) noexcept : mutex_(&mutex)
+    {
+        gate_type& gate = mutex.state();
+        if (Hold::adopt(gate))
+            held_ = &gate;
+    }
+
+    /// Locks if that needs no waiting.
+    lock_handle(Mutex& mutex, std::try_to_lock_t) noexcept : mutex_(&mutex) { take(); }
+
+    lock_handle(lock_handle&& other) noexcept
+        : mutex_(std::exchange(other.mutex_, nullptr)), held_(std::exchange(other.held_, nullptr))
+    {
+    }
+    /// Unlocks what it owns, then takes over what `other` owns.
+    lock_handle& operator=(lock_handle&& other) noexcept
+    {
+        lock_handle(std::move(other)).swap(*this);
+        return *this;
+    }
+    TURNSTILE_HOT ~lock_handle()
+    {
+        if (held_)
+            Hold::give(*held_);
+    }
+
+    void swap(lock_handle& other) noexcept
+    {
+        std::swap(mutex_, other.mutex_);
+        std::swap(held_, other.held_);
+    }
+    friend void swap(lock_handle& a, lock_handle& b) noexcept { a.swap(b); }
+
+    /// Does not compile: it would block the thread. Await the mutex's `async_` function instead.
+    template <class Never = void>
+    void lock()
+    {
+        static_assert(!std::is_void_v<Never>, "a lock of Turnstile does not block the thread: "
+                                              "use co_await mutex.async_lock(), or try_lock()");
+    }
+
+    /// Locks if that needs no waiting; returns whether it did. The mutex must exist.
+    /// Errors: `system_error` with `errc::invalid_argument` if it refers to no mutex, or owns a
+    /// lock already.
+    bool try_lock()
+    {
+        if (!mutex_ || held_)
+            throw_error(errc::invalid_argument, "try_lock");
+        return take();
+    }
+
+    /// Unlocks now. Errors: `errc::not_locked` if it owns no lock.
+    void unlock(error_code& ec) noexcept
+    {
+        gate_type* const held = std::exchange(held_, nullptr);
+        ec = held && Hold::give(*held) ? error_code() : make_error_code(errc::not_locked);
+    }
+
+    /// The same, throwing `system_error`.
+    void unlock()
+    {
+        gate_type* const held = std::exchange(held_, nullptr);
+        if (!held || !Hold::give(*held)) [[unlikely]]
+            throw_error(errc::not_locked, "unlock");
+    }
+
+    /// Lets go without unlocking: the caller is now in charge of the lock. Returns what `mutex`
+    /// would.
+    Mutex* release() noexcept
+    {
+        Mutex* const was = mutex();
+        mutex_ = nullptr;
+        if (gate_type* const held = std::exchange(held_, nullptr))
+            Hold::detach(*held);
+        return was;
+    }
+
+    /// Whether it owns a lock. It does so also when the mutex is destroyed.
+    [[nodiscard]] bool owns_lock() const noexcept { return held_ != nullptr; }
+    explicit operator bool() const noexcept { return owns_lock(); }
+
+    /// The mutex; null if there is none, or if it was destroyed while this lock is owned.
+    [[nodiscard]] Mutex* mutex() const noexcept
+    {
+        return held_ && held_->is_orphaned() ? nullptr : mutex_;
+    }
+
+private:
+    friend struct lock_access;
+
+    // Of a lock for which the gate has counted a handle.
+    TURNSTILE_HOT lock_handle(Mutex* mutex, gate_type* held) noexcept : mutex_(mutex), held_(held)
+    {
+    }
+
+    bool take() noexcept
+    {
+        gate_type& gate = mutex_->state();
+        if (!Hold::try_take(gate))
+            return false;
+        held_ = &gate;
+        return true;
+    }
+
+    Mutex* mutex_ = nullptr;
+    gate_type* held_ = nullptr;
+};
+
+// What operations do with locks: the gate has counted the handle already, or is yet to count it
+// off.
+struct lock_access {
+    template <class Lock, class Mutex, class Gate>
+    TURNSTILE_HOT static Lock make(Mutex* mutex, Gate& held) noexcept
+    {
+        return Lock(mutex, &held);
+    }
+    // The gate, if the lock is owned.
+    template <class Lock>
+    static auto* gate_of(const Lock& lock) noexcept
+    {
+        return lock.held_;
+    }
+    // Leaves the lock empty, and its handle to the caller; returns the mutex, of which only make()
+    // must hear again.
+    template <class Lock>
+    static auto* let_go(Lock& lock) noexcept
+    {
+        lock.held_ = nullptr;
+        return std::exchange(lock.mutex_, nullptr);
+    }
+};
+
+} // namespace turnstile::detail

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <turnstile/resilience/detail/held_call.hpp>
+#include <turnstile/resilience/rejection.hpp>
+
+#include <exception>
+
+namespace turnstile {
+namespace {
+
+bool is_rejection(const std::exception_ptr& exception) noexcept
+{
+    try {
+        std::rethrow_exception(exception);
+    } catch (const rejection&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+} // namespace
+
+bool is_refusal(const failure& f) noexcept
+{
+    const error_code code = f.code();
+    if (code == errc::circuit_open || code == errc::rejected || code == errc::rate_limited)
+        return true;
+    return f.exception() && is_rejection(f.exception());
+}
+
+call_outcome detail::usual_outcome(const failure& f) noexcept
+{
+    if (!f)
+        return call_outcome::success;
+    return f.is_cancelled() || is_refusal(f) ? call_outcome::ignored : call_outcome::failure;
+}
+
+} // namespace turnstile

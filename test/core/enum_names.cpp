@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+// Every public enumeration, of all layers, has names.
+#include <turnstile/turnstile.hpp>
+
+#include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+namespace {
+
+using namespace turnstile;
+
+template <class E>
+void has_names(std::initializer_list<std::pair<E, std::string_view>> names)
+{
+    int next = 0;
+    for (const auto& [value, name] : names) {
+        BOOST_TEST(to_string(value) == name);
+        BOOST_TEST(fmt::format("{}", value) == name);
+        BOOST_TEST(fmt::format("{:>20}", value) == fmt::format("{:>20}", name));
+        BOOST_TEST(static_cast<int>(value) == next++); // so that none is left out
+    }
+    BOOST_TEST(to_string(static_cast<E>(next)) == "unknown");
+}
+
+BOOST_AUTO_TEST_SUITE(enum_names)
+
+BOOST_AUTO_TEST_CASE(of_locks_and_barriers)
+{
+    has_names<lock_preference>({{lock_preference::fair, "fair"},
+                                {lock_preference::prefer_readers, "prefer_readers"},
+                                {lock_preference::prefer_writers, "prefer_writers"}});
+    has_names<cancelled_party>({{cancelled_party::withdraws, "withdraws"},
+                                {cancelled_party::breaks_barrier, "breaks_barrier"}});
+}
+
+BOOST_AUTO_TEST_CASE(of_channels)
+{
+    has_names<overflow>({{overflow::wait, "wait"},
+                         {overflow::drop_oldest, "drop_oldest"},
+                         {overflow::drop_newest, "drop_newest"},
+                         {overflow::drop_worst, "drop_worst"},
+                         {overflow::reject, "reject"}});
+    has_names<order>({{order::fifo, "fifo"}, {order::lifo, "lifo"}});
+    has_names<closing>({{closing::drain, "drain"}, {closing::discard, "discard"}});
+}
+
+BOOST_AUTO_TEST_CASE(of_stages)
+{
+    has_names<circuit_state>({{circuit_state::closed, "closed"},
+                              {circuit_state::open, "open"},
+                              {circuit_state::half_open, "half_open"}});
+    has_names<call_outcome>({{call_outcome::success, "success"},
+                             {call_outcome::failure, "failure"},
+                             {call_outcome::ignored, "ignored"}});
+    has_names<retry_refusal>({{retry_refusal::none, "none"},
+                              {retry_refusal::not_retryable, "not_retryable"},
+                              {retry_refusal::attempts, "attempts"},
+                              {retry_refusal::deadline, "deadline"},
+                              {retry_refusal::budget, "budget"}});
+    has_names<budget_event>(
+        {{budget_event::exhausted, "exhausted"}, {budget_event::available, "available"}});
+    has_names<hedge_event::kind_type>(
+        {{hedge_event::started, "started"}, {hedge_event::won, "won"}});
+    has_names<shaping>({{shaping::bursty, "bursty"}, {shaping::smooth, "smooth"}});
+    has_names<rate_event::kind_type>({{rate_event::rejected, "rejected"},
+                                      {rate_event::throttled, "throttled"},
+                                      {rate_event::recovered, "recovered"},
+                                      {rate_event::limits_changed, "limits_changed"}});
+}
+
+BOOST_AUTO_TEST_CASE(of_errors_they_are_the_messages)
+{
+    for (int value = 1; value <= static_cast<int>(errc::context_mismatch); ++value) {
+        const auto code = static_cast<errc>(value);
+        BOOST_TEST(to_string(code) == make_error_code(code).message());
+        BOOST_TEST(fmt::format("{}", code) == make_error_code(code).message());
+        BOOST_TEST(to_string(code).find("unknown") == std::string_view::npos);
+    }
+    BOOST_TEST(to_string(errc{}) == "unknown turnstile error");
+}
+
+BOOST_AUTO_TEST_CASE(they_are_constants)
+{
+    static_assert(to_string(circuit_state::half_open) == "half_open");
+    static_assert(!detail::named_enum<detail::hold>);
+    static_assert(!detail::named_enum<int>);
+    BOOST_TEST(fmt::format("{} -> {}", circuit_state::closed, circuit_state::open) ==
+               "closed -> open");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace
