@@ -94,7 +94,7 @@ void wait_state<Threading>::send_elsewhere(ready_list& ready) noexcept
         send_home();
         postpone(w);
     }
-    drop_reference_of(ready);
+    release_handles_reference(this, ready);
 }
 
 template <class Threading>

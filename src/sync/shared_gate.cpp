@@ -144,9 +144,25 @@ bool shared_gate<Threading>::give_locked(hold has, hold keeps, way how, ready_li
 }
 
 template <class Threading>
-bool shared_gate<Threading>::give_contended(hold has, hold keeps, way how) noexcept
+bool shared_gate<Threading>::give_contended(hold has, hold keeps, way how,
+                                            const void* handle) noexcept
 {
-    return this->update([&](ready_list& ready) { return give_locked(has, keeps, how, ready); });
+    return this->update([&](ready_list& ready) {
+        fail_upgrade_of(handle, ready);
+        return give_locked(has, keeps, how, ready);
+    });
+}
+
+// Other readers hold the same as `handle`: the word alone does not show that it was unlocked.
+template <class Threading>
+void shared_gate<Threading>::fail_upgrade_of(const void* handle, ready_list& ready) noexcept
+{
+    auto* const w = static_cast<upgrade_waiter*>(head_of(upgrade_));
+    if (!w || w->handle != handle)
+        return;
+    upgrade_.pop_front();
+    w->fail(errc::not_locked);
+    ready.push_back(*w);
 }
 
 template <class Threading>
@@ -161,9 +177,10 @@ bool shared_gate<Threading>::adopt(hold what) noexcept
 }
 
 template <class Threading>
-void shared_gate<Threading>::detach(hold what) noexcept
+void shared_gate<Threading>::detach(hold what, const void* handle) noexcept
 {
     this->update([&](ready_list& ready) {
+        fail_upgrade_of(handle, ready);
         const word_type held = contend();
         if (!holds(held, what, way::as_handle))
             return serve(held, ready);

@@ -2,6 +2,7 @@
 
 // A channel, what it has handed out, coroutines that hold or wait, and their context are destroyed
 // in every order. The address sanitizer checks that none of them is used after that.
+#include "kit/abandoned_context.hpp"
 #include "kit/policies.hpp"
 
 #include <turnstile/channel/broadcast.hpp>
@@ -239,6 +240,26 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_ends_of_a_oneshot, P, kit::policies)
 {
     destroy_in_every_order<oneshot_case<P>>();
     destroy_in_every_order<oneshot_sender_case<P>>();
+}
+
+// Destroying an object is not a call from the wrong strand.
+BOOST_AUTO_TEST_CASE(a_handler_that_owns_a_local_channel_is_destroyed_on_another_thread)
+{
+    const auto alive = std::make_shared<int>();
+    kit::destroy_with_abandoned_context([&](asio::io_context& io) {
+        auto queue = std::make_unique<turnstile::local::queue<life>>(io, 1U);
+        BOOST_TEST(queue->try_push(life(alive)));
+        return queue;
+    });
+    kit::destroy_with_abandoned_context(
+        [](asio::io_context& io) { return std::make_unique<turnstile::local::oneshot<life>>(io); });
+    kit::destroy_with_abandoned_context([&](asio::io_context& io) {
+        auto broadcast = std::make_unique<turnstile::local::broadcast<life>>(io, 1U);
+        auto receiver = broadcast->subscribe();
+        broadcast->send(life(alive));
+        return std::pair(std::move(broadcast), std::move(receiver));
+    });
+    BOOST_TEST(alive.use_count() == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // A breaker, its permits, who waits for it and the context may end in any order. That nothing is
 // touched after its end is for the address sanitizer to say.
+#include "kit/abandoned_context.hpp"
 #include "kit/policies.hpp"
 
 #include <turnstile/resilience/circuit_breaker.hpp>
@@ -152,6 +153,16 @@ BOOST_AUTO_TEST_CASE(a_permit_outlives_its_breaker)
     BOOST_TEST(static_cast<bool>(moved));
     moved.failure();
     BOOST_TEST(!moved);
+}
+
+// Destroying an object is not a call from the wrong strand.
+BOOST_AUTO_TEST_CASE(a_handler_that_owns_a_local_breaker_is_destroyed_on_another_thread)
+{
+    kit::destroy_with_abandoned_context([](asio::io_context& io) {
+        auto breaker = std::make_unique<turnstile::local::circuit_breaker>(io);
+        BOOST_TEST(breaker->try_acquire());
+        return breaker;
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

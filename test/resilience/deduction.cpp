@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <tuple>
 
 namespace {
 
@@ -49,16 +50,16 @@ asio::awaitable<void> use_everything(Executor executor, bool& done)
     is_ordinary(pipeline);
     is_ordinary(breaker);
 
-    co_await mutex.async_lock();
-    co_await shared.async_lock_shared();
-    co_await semaphore.async_acquire();
+    std::ignore = co_await mutex.async_lock();
+    std::ignore = co_await shared.async_lock_shared();
+    std::ignore = co_await semaphore.async_acquire();
     co_await event.async_wait();
     co_await auto_reset.async_wait();
     co_await latch.async_wait();
     co_await counter.async_wait_zero();
     co_await barrier.async_arrive_and_wait();
     co_await limiter.async_acquire();
-    co_await bulkhead.async_acquire();
+    std::ignore = co_await bulkhead.async_acquire();
     co_await breaker.async_wait_state(circuit_state::closed);
     BOOST_TEST(co_await limiter.async_call(&answer) == 42);
     BOOST_TEST(co_await breaker.async_call(&answer) == 42);

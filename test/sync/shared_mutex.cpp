@@ -610,6 +610,29 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_upgrade_of_a_lock_that_is_unlocked_meanwhile_fa
     BOOST_TEST(m.try_lock());
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_upgrade_does_not_take_the_shared_lock_of_another_reader, P,
+                              kit::policies)
+{
+    kit::drained_context io;
+    mutex_of<P> m(io);
+    turnstile::shared_lock reader(m, std::try_to_lock);
+    upgrade_of_shared<P> unlocked(m);
+    unlocked.start(m);
+    unlocked.lock.unlock();
+    kit::run(io);
+    BOOST_TEST((unlocked.result.error() == errc::not_locked));
+
+    upgrade_of_shared<P> released(m);
+    released.start(m);
+    released.lock.release();
+    kit::run(io);
+    BOOST_TEST((released.result.error() == errc::not_locked));
+    m.unlock_shared();
+    BOOST_TEST(m.is_locked_shared()); // by the other reader
+    reader.unlock();
+    BOOST_TEST(m.try_lock());
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_lock_on_its_way_to_be_exclusive_cannot_be_unlocked, U, upgrades)
 {
     kit::drained_context io;
@@ -617,9 +640,29 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_lock_on_its_way_to_be_exclusive_cannot_be_unlock
     U u(m);
     u.start(m);
     BOOST_CHECK_THROW(u.lock.unlock(), turnstile::system_error);
+    BOOST_TEST(u.lock.owns_lock());
     kit::run(io);
     BOOST_TEST(u.result.succeeded());
     BOOST_TEST(m.is_locked());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_lock_that_could_not_be_unlocked_is_owned_after_a_cancelled_upgrade,
+                              U, upgrades)
+{
+    kit::drained_context io;
+    mutex_for<U> m(io);
+    {
+        U u(m);
+        u.start(m);
+        error_code ec;
+        u.lock.unlock(ec);
+        BOOST_TEST((ec == errc::not_locked));
+        u.cancel();
+        kit::run(io);
+        BOOST_TEST(u.result.aborted());
+        BOOST_TEST(u.lock.owns_lock());
+    }
+    BOOST_TEST(m.try_lock());
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_downgrade_admits_readers_and_never_a_writer, P, kit::policies)

@@ -114,8 +114,8 @@ public:
         typename state_type::received r;
         const detail::verdict now = this->state().reserve(seat());
         ec = now.error();
-        if (now.is_granted())
-            this->state().take_reserved(seat(), r);
+        if (now.is_granted() && !this->state().take_reserved(seat(), r))
+            ec = asio::error::operation_aborted; // the sender was destroyed in between
         return message_type(std::move(r));
     }
     /// The same, without saying why there is none.

@@ -114,7 +114,7 @@ public:
     {
     }
 
-    ~basic_circuit_breaker() { block().orphan(); }
+    ~basic_circuit_breaker() { this->state_pointer()->orphan(); }
 
     /// Makes the call, if the circuit lets it pass, and takes note of how it went.
     ///

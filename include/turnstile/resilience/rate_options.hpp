@@ -14,7 +14,7 @@ namespace turnstile {
 
 /// Something that happened to a rate limiter.
 struct rate_event {
-    enum kind_type {
+    enum kind_type : unsigned char {
         rejected,       ///< A request was refused, for the reason in `code`.
         throttled,      ///< Somebody has to wait, and nobody had to before.
         recovered,      ///< Nobody waits any more.

@@ -120,13 +120,13 @@ struct lock_holds<basic_mutex<Executor, Threading>> {
         {
             return gate.try_acquire(1, gate_type::as_handle);
         }
-        TURNSTILE_HOT static bool give(gate_type& gate) noexcept
+        TURNSTILE_HOT static bool give(gate_type& gate, const void* /*handle*/) noexcept
         {
             gate.unlock();
             return true;
         }
         static bool adopt(gate_type& gate) noexcept { return gate.adopt_lock(); }
-        static void detach(gate_type& gate) noexcept { gate.drop_handle(); }
+        static void detach(gate_type& gate, const void* /*handle*/) noexcept { gate.drop_handle(); }
     };
 };
 

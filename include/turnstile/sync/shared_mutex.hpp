@@ -131,9 +131,8 @@ public:
             std::forward<Token>(token));
     }
 
-    /// The same for a shared lock, which must not be unlocked meanwhile. Of several readers who
-    /// try at the same time only the first can succeed; the others get
-    /// `errc::upgrade_conflict`, and keep their shared lock.
+    /// The same for a shared lock. Of several readers who try at the same time only the first can
+    /// succeed; the others get `errc::upgrade_conflict`, and keep their shared lock.
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_upgrade(shared_lock_type& lock, Token&& token = Token())
     {
@@ -265,9 +264,12 @@ template <class Threading, hold what>
 struct shared_hold {
     using gate_type = shared_gate<Threading>;
     static bool try_take(gate_type& gate) noexcept { return gate.try_take(hold::nothing, what); }
-    TURNSTILE_HOT static bool give(gate_type& gate) noexcept { return gate.give(what); }
+    TURNSTILE_HOT static bool give(gate_type& gate, const void* handle) noexcept
+    {
+        return gate.give(what, hold::nothing, gate_type::way::as_handle, handle);
+    }
     static bool adopt(gate_type& gate) noexcept { return gate.adopt(what); }
-    static void detach(gate_type& gate) noexcept { gate.detach(what); }
+    static void detach(gate_type& gate, const void* handle) noexcept { gate.detach(what, handle); }
 };
 
 template <class Executor, class Threading>

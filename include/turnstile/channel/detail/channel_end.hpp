@@ -42,7 +42,7 @@ protected:
     ~channel_end()
     {
         if (state_) // it has not been moved from
-            role_.leave(state());
+            role_.leave(*state_);
     }
 
     const Executor& executor() const noexcept { return executor_; }

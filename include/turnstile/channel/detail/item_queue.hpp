@@ -219,7 +219,7 @@ protected:
     explicit item_queue(const Executor& executor, Args... args) : base(executor, args...)
     {
     }
-    ~item_queue() { this->state().end(); }
+    ~item_queue() { this->state_pointer()->end(); }
 
     template <class Token>
     auto push(T&& value, label_type&& label, Token&& token)

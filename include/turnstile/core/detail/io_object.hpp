@@ -43,7 +43,9 @@ protected:
 
     const Executor& executor() const noexcept { return executor_; }
     State& state() const noexcept { return *state_; }
-    // The state, for an operation or a handle that will use it, not for a call of it.
+    // The state, for an operation or a handle that will use it, and for destructors, which a
+    // context that is being destroyed runs on any thread. Unlike state(), it does not check the
+    // strand.
     State* state_pointer() const noexcept { return state_.get(); }
 
 private:
@@ -78,7 +80,7 @@ public:
 
 protected:
     using base::base;
-    ~listening_object() { this->state().listeners().close(); }
+    ~listening_object() { this->state_pointer()->listeners().close(); }
 };
 
 } // namespace turnstile::detail

@@ -232,13 +232,14 @@ private:
         if (!ready.elsewhere().empty()) [[unlikely]]
             return send_elsewhere(ready);
         send_home();
-        drop_reference_of(ready);
+        release_handles_reference(this, ready);
     }
-    // Without the lock: if the last handle of a destroyed object was given back.
-    void drop_reference_of(const ready_list& ready) noexcept
+    // Without the lock: drops the handles' reference if the last handle of a destroyed object was
+    // returned. Static, because the state may be destroyed already if no such reference exists.
+    static void release_handles_reference(wait_state* state, const ready_list& ready) noexcept
     {
         if (ready.drops_reference()) [[unlikely]]
-            intrusive_ptr_release(this);
+            intrusive_ptr_release(state);
     }
 
     // The work on the context is given up when nobody is queued any more, but not before a

@@ -20,7 +20,7 @@ namespace turnstile {
 
 /// What the listeners of a hedge are told.
 struct hedge_event {
-    enum kind_type {
+    enum kind_type : unsigned char {
         started, ///< Another attempt begins beside the first.
         won,     ///< Such a one has succeeded before all others.
     };

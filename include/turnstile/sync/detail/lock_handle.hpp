@@ -12,11 +12,11 @@ namespace turnstile::detail {
 
 // How the locks of a Mutex hold it; specialised next to each mutex. A member for each kind of lock
 // (exclusive, shared, upgradable) names a struct with
-//   gate_type             the mutex's state
-//   try_take(gate_type&)  takes the lock for a handle, if that needs no waiting
-//   give(gate_type&)      returns it; false if it is not held
-//   adopt(gate_type&)     counts a handle for a lock that is held without one; false if none is
-//   detach(gate_type&)    leaves the lock held without a handle
+//   gate_type                   the mutex's state
+//   try_take(gate_type&)        takes the lock for a handle, if that needs no waiting
+//   give(gate_type&, handle)    returns the lock of this handle; false if it is not held
+//   adopt(gate_type&)           counts a handle for a lock held without one; false if none is
+//   detach(gate_type&, handle)  leaves the lock of this handle held without one
 template <class Mutex>
 struct lock_holds;
 
@@ -64,7 +64,7 @@ public:
     TURNSTILE_HOT ~lock_handle()
     {
         if (held_)
-            Hold::give(*held_);
+            Hold::give(*held_, this);
     }
 
     void swap(lock_handle& other) noexcept
@@ -92,18 +92,17 @@ public:
         return take();
     }
 
-    /// Unlocks now. Errors: `errc::not_locked` if it owns no lock.
+    /// Unlocks now. Errors: `errc::not_locked` if it owns no lock, or if an upgrade of this lock
+    /// was granted and has not completed; the lock is unchanged.
     void unlock(error_code& ec) noexcept
     {
-        gate_type* const held = std::exchange(held_, nullptr);
-        ec = held && Hold::give(*held) ? error_code() : make_error_code(errc::not_locked);
+        ec = give() ? error_code() : make_error_code(errc::not_locked);
     }
 
     /// The same, throwing `system_error`.
     void unlock()
     {
-        gate_type* const held = std::exchange(held_, nullptr);
-        if (!held || !Hold::give(*held)) [[unlikely]]
+        if (!give()) [[unlikely]]
             throw_error(errc::not_locked, "unlock");
     }
 
@@ -114,7 +113,7 @@ public:
         Mutex* const was = mutex();
         mutex_ = nullptr;
         if (gate_type* const held = std::exchange(held_, nullptr))
-            Hold::detach(*held);
+            Hold::detach(*held, this);
         return was;
     }
 
@@ -142,6 +141,15 @@ private:
         if (!Hold::try_take(gate))
             return false;
         held_ = &gate;
+        return true;
+    }
+
+    // The state may be destroyed with the last handle, so nothing is read from it afterwards.
+    TURNSTILE_HOT bool give() noexcept
+    {
+        if (!held_ || !Hold::give(*held_, this)) [[unlikely]]
+            return false;
+        held_ = nullptr;
         return true;
     }
 

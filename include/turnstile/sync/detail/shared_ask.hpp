@@ -39,6 +39,7 @@ struct shared_ask {
 template <class Owner, class Held, hold has>
 struct upgrade_ask : shared_ask<Owner, unique_lock<Owner>, hold::exclusive> {
     using base = shared_ask<Owner, unique_lock<Owner>, hold::exclusive>;
+    using waiter_type = upgrade_waiter;
     static constexpr bool refundable = false;
 
     upgrade_ask(base exclusive, Held& lock) noexcept : base(exclusive), held(&lock) {}
@@ -52,10 +53,11 @@ struct upgrade_ask : shared_ask<Owner, unique_lock<Owner>, hold::exclusive> {
         return this->state().try_take(has, hold::exclusive) ? verdict::granted() : verdict::wait();
     }
     void give_back() const noexcept { this->state().give(hold::exclusive, has); }
-    void prepare(shared_waiter& w) const noexcept
+    void prepare(upgrade_waiter& w) const noexcept
     {
         w.has = has;
         w.wants = hold::exclusive;
+        w.handle = held;
     }
     unique_lock<Owner> take_now() const noexcept
     {

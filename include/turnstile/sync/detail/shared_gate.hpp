@@ -33,6 +33,12 @@ struct shared_waiter : waiter {
     std::uint64_t ticket = 0; // its number in the order of arrival
 };
 
+// Waits to exchange the lock of a handle for the exclusive one.
+struct upgrade_waiter : shared_waiter {
+    using shared_waiter::shared_waiter;
+    const void* handle = nullptr;
+};
+
 // Any number of readers, and beside them one who may upgrade; or one writer.
 //
 // One word holds all of that twice, and two flags. The lower half says what is held:
@@ -79,17 +85,19 @@ public:
                (overlooks_waiters(has, wants) && try_contended(wants, how));
     }
 
-    // Gives what it has for something less; false, and no change, if nobody holds that.
-    TURNSTILE_HOT bool give(hold has, hold keeps = hold::nothing, way how = way::as_handle) noexcept
+    // Gives what it has for something less; false, and no change, if nobody holds that. An upgrade
+    // that waits with the lock of `handle` fails.
+    TURNSTILE_HOT bool give(hold has, hold keeps = hold::nothing, way how = way::as_handle,
+                            const void* handle = nullptr) noexcept
     {
         return word_.update(quick_exchange{has, keeps, how}, std::memory_order_release) ||
-               give_contended(has, keeps, how);
+               give_contended(has, keeps, how, handle);
     }
 
     // Makes what is held by hand a handle's; false, and no change, if nobody holds that by hand.
     bool adopt(hold what) noexcept;
-    // The reverse.
-    void detach(hold what) noexcept;
+    // The reverse, for what `handle` holds.
+    void detach(hold what, const void* handle) noexcept;
 
 private:
     static constexpr word_type contended = 1;
@@ -184,7 +192,7 @@ private:
     }
 
     bool try_contended(hold wants, way how) noexcept;
-    bool give_contended(hold has, hold keeps, way how) noexcept;
+    bool give_contended(hold has, hold keeps, way how, const void* handle) noexcept;
 
     bool admit(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override;
@@ -201,6 +209,7 @@ private:
     void serve_with(word_type held, Decided decided) noexcept;
     void serve(word_type held, ready_list& ready) noexcept;
     bool give_locked(hold has, hold keeps, way how, ready_list& ready) noexcept;
+    void fail_upgrade_of(const void* handle, ready_list& ready) noexcept;
 
     typename Threading::template cell<word_type> word_{0};
     const lock_preference preference_;
