@@ -1,3 +1,4 @@
+#include "kit/abandoned_context.hpp"
 #include "kit/completion.hpp"
 #include "kit/policies.hpp"
 #include "kit/run.hpp"
@@ -8,6 +9,7 @@
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <memory>
 #include <optional>
 #include <thread>
 #include <type_traits>
@@ -180,6 +182,19 @@ BOOST_AUTO_TEST_CASE(a_handler_that_goes_with_the_context_may_own_a_local_lock)
     BOOST_TEST(!io->stopped());
     io.reset();
     BOOST_TEST(!m.is_locked());
+}
+
+// The thread that has run the context still lives, so a call of the mutex would be noticed.
+BOOST_AUTO_TEST_CASE(a_handler_that_owns_a_local_lock_is_destroyed_on_another_thread)
+{
+    std::unique_ptr<turnstile::local::mutex> m;
+    kit::destroy_with_abandoned_context([&](asio::io_context& io) {
+        m = std::make_unique<turnstile::local::mutex>(io);
+        turnstile::unique_lock lock(*m, std::try_to_lock);
+        BOOST_TEST(lock.owns_lock());
+        return lock;
+    });
+    BOOST_TEST(!m->is_locked());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
