@@ -332,6 +332,27 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_one_of_all_takes_nothing_from_the_othe
     kit::run(s.io);
 }
 
+// Later notifications do not make one of all into one that can be passed on.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_one_of_all_gives_nothing_to_those_who_came_later, P,
+                              kit::policies)
+{
+    scene<P> s(4);
+    s.all[0].wait(*s.c);
+    s.all[1].wait(*s.c);
+    s.c->notify_all();
+    s.all[2].wait(*s.c);
+    s.all[3].wait(*s.c);
+    s.c->notify_one(); // to the third
+    s.all[0].cancel();
+    BOOST_TEST(s.run_some());
+    BOOST_TEST(s.all[0].aborted());
+    BOOST_TEST(s.all[1].succeeded());
+    BOOST_TEST(s.all[2].succeeded());
+    BOOST_TEST(!s.all[3].answered, "woken without a notification");
+    s.c->notify_one();
+    kit::run(s.io);
+}
+
 // ---- What becomes of a notification ------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(one_that_a_cancelled_waiter_had_can_be_passed_on_again, P,
