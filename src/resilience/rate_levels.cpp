@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -17,6 +16,7 @@ rate_levels<Threading>::plan::plan(std::vector<bandwidth> l) : limits(std::move(
     for (std::size_t i = 1; i != limits.size(); ++i)
         rules.emplace_back(limits[i]);
     full.resize(rules.size());
+    around.resize(limits.size());
 }
 
 template <class Threading>
@@ -31,14 +31,11 @@ const char* rate_levels<Threading>::problem(const std::vector<bandwidth>& limits
     return nullptr;
 }
 
-// The origin is a little before the start, so that the first bucket, full since then, can
-// always be told from one that was changed.
 template <class Threading>
 rate_levels<Threading>::rate_levels(std::vector<bandwidth> limits, nanoseconds now)
-    : origin_(saturating_sub(now, nanoseconds(1)))
 {
     plan start(std::move(limits));
-    set_first(gcra(start.limits.front()));
+    set_first(gcra(start.limits.front()), now);
     hold();
     change(start, now);
     release(false);
@@ -48,7 +45,7 @@ rate_levels<Threading>::rate_levels(std::vector<bandwidth> limits, nanoseconds n
 template <class Threading>
 rate_levels<Threading>::~rate_levels()
 {
-    promised_.clear_and_dispose([](waiter* w) { delete static_cast<rate_claim*>(w); });
+    promised_.clear_and_dispose([](rate_claim* claim) { delete claim; });
 }
 
 template <class Threading>
@@ -57,19 +54,20 @@ void rate_levels<Threading>::each(F f) noexcept
 {
     gcra::ticks full = first_full();
     const gcra::ticks before = full;
-    f(first(), full);
+    f(first(), full, around_[0]);
     if (full != before)
         set_first_full(full);
     for (std::size_t i = 0; i != rules_.size(); ++i)
-        f(rules_[i], full_[i]);
+        f(rules_[i], full_[i], around_[i + 1]);
 }
 
 template <class Threading>
-void rate_levels<Threading>::set_first(const gcra& rule) noexcept
+void rate_levels<Threading>::set_first(const gcra& rule, nanoseconds origin) noexcept
 {
-    scale_.store(rule.scale(), std::memory_order_relaxed);
-    interval_.store(rule.interval(), std::memory_order_relaxed);
-    limit_.store(rule.burst_and_mode(), std::memory_order_relaxed);
+    scale_.store(rule.scale(), std::memory_order_release);
+    interval_.store(rule.interval(), std::memory_order_release);
+    limit_.store(rule.burst_and_mode(), std::memory_order_release);
+    origin_.store(origin.count(), std::memory_order_release);
 }
 
 template <class Threading>
@@ -79,7 +77,6 @@ auto rate_levels<Threading>::try_take(nanoseconds now, std::uint64_t n, rate_sta
     stamp.taken = now;
     // Before the word: what is given back meanwhile may count twice then, but is never missed.
     stamp.refunds = refunds_.load(std::memory_order_acquire);
-    stamp.reservations = reservations_.load(std::memory_order_acquire);
     // What others take meanwhile only makes it later.
     stamp.full = std::max(now, until(first(), first_full()));
     return try_take(now, n);
@@ -94,8 +91,27 @@ void rate_levels<Threading>::hold() noexcept
 template <class Threading>
 void rate_levels<Threading>::release(bool keep) noexcept
 {
-    if (!keep && rules_.empty())
+    if (!keep && rules_.empty() && promised_.empty())
         word_.store(first_full() << 1, std::memory_order_release);
+}
+
+// Promises are settled up to now, as far as they come before the waiter. If it does not fit in
+// front of those that are left, it is looked at again after the first of them.
+template <class Threading>
+rate_moment rate_levels<Threading>::due(nanoseconds now, std::uint64_t n, nanoseconds from) noexcept
+{
+    for (;;) {
+        const nanoseconds open = opens(now, n, 0);
+        const rate_moment when{std::max(open, from), open >= from};
+        if (promised_.empty())
+            return when;
+        const nanoseconds next = promised_.front().ready_at;
+        if (next > when.time && fits(now, when, n, 0))
+            return when;
+        if (next > now)
+            return {std::max(next, when.time)};
+        settle_first();
+    }
 }
 
 template <class Threading>
@@ -103,32 +119,66 @@ nanoseconds rate_levels<Threading>::opens(nanoseconds now, std::uint64_t n,
                                           std::uint64_t ahead) const noexcept
 {
     nanoseconds latest = nanoseconds::min();
-    each([&](const gcra& rule, gcra::ticks& full) {
-        const gcra::ticks then = ahead == 0 ? full : rule.charged(full, rule.at(since(now)), ahead);
-        const gcra::ticks open = rule.opens(then, std::min(n, rule.burst()));
+    each([&](const gcra& rule, gcra::ticks& full, bounds&) {
+        const gcra::ticks open =
+            rule.opens(behind(rule, full, now, ahead), std::min(n, rule.burst()));
         latest = std::max(latest, saturating_add(origin(), rule.time_of(open)));
     });
     return latest;
 }
 
+// Whether n permits can be taken after `ahead` others, all of them before the first promise.
 template <class Threading>
-bool rate_levels<Threading>::can_take(nanoseconds now, std::uint64_t n) const noexcept
+bool rate_levels<Threading>::fits(nanoseconds now, rate_moment when, std::uint64_t n,
+                                  std::uint64_t ahead) noexcept
+{
+    for (;;) {
+        bool result = true;
+        each([&](const gcra& rule, gcra::ticks& full, bounds& b) {
+            const gcra::ticks before = behind(rule, full, now, ahead);
+            const gcra::ticks time = moment_of(rule, before, when, n);
+            result = result && rule.charged(before, time, n) <= b.latest;
+        });
+        if (result || !latest_is_early_)
+            return result;
+        find_latest();
+    }
+}
+
+template <class Threading>
+nanoseconds rate_levels<Threading>::expected(nanoseconds now, std::uint64_t n,
+                                             const rate_line& line) noexcept
+{
+    if (rules_.empty() || line.empty()) {
+        const nanoseconds open = opens(now, n, line.need());
+        const rate_moment when{std::max(open, now), open > now};
+        const bool is_first = promised_.empty() || promised_.front().ready_at > when.time;
+        if (is_first && fits(now, when, n, line.need()))
+            return open;
+    }
+    check_tails(now, line);
+    const nanoseconds open = tail_opens(n);
+    return has_promised() && line.empty() ? std::max(open, promised_.front().ready_at) : open;
+}
+
+template <class Threading>
+bool rate_levels<Threading>::can_add(nanoseconds now, std::uint64_t n,
+                                     const rate_line& line) const noexcept
 {
     bool result = true;
-    each([&](const gcra& rule, gcra::ticks& full) {
-        result = result && rule.charged(full, rule.at(since(now)), n) != gcra::end_of_time;
+    each([&](const gcra& rule, gcra::ticks& full, bounds&) {
+        const gcra::ticks then = behind(rule, full, now, line.need() + promised_need_ + n);
+        result = result && then != gcra::end_of_time;
     });
     return result;
 }
 
-// Takes n permits now that are used at another time.
 template <class Threading>
-rate_stamp rate_levels<Threading>::take(nanoseconds now, std::uint64_t n, nanoseconds use) noexcept
+rate_stamp rate_levels<Threading>::take(rate_moment when, std::uint64_t n) noexcept
 {
-    rate_stamp stamp{now, nanoseconds::max(), refunds_.load(std::memory_order_relaxed),
-                     reservations_.load(std::memory_order_relaxed)};
-    each([&](const gcra& rule, gcra::ticks& full) {
-        const gcra::ticks time = rule.at(since(use));
+    rate_stamp stamp{when.time, nanoseconds::max(), refunds_.load(std::memory_order_relaxed)};
+    each([&](const gcra& rule, gcra::ticks& full, bounds&) {
+        const gcra::ticks time = moment_of(rule, full, when, n);
         stamp.full = std::min(stamp.full, until(rule, std::max(full, time)));
         full = rule.charged(full, time, n);
     });
@@ -136,82 +186,149 @@ rate_stamp rate_levels<Threading>::take(nanoseconds now, std::uint64_t n, nanose
 }
 
 template <class Threading>
-void rate_levels<Threading>::reserve(rate_claim& claim, nanoseconds now) noexcept
+void rate_levels<Threading>::settle(nanoseconds now) noexcept
 {
-    expire_promises(now);
-    claim.slack = std::numeric_limits<std::uint64_t>::max();
-    each([&](const gcra& rule, gcra::ticks& full) {
-        const gcra::ticks use = rule.at(since(claim.ready_at));
-        const std::uint64_t slack = full > use ? (full - use) / rule.interval() : 0;
-        claim.slack = std::min(claim.slack, slack);
+    while (has_promised() && promised_.front().ready_at <= now)
+        settle_first();
+}
+
+template <class Threading>
+void rate_levels<Threading>::settle_first() noexcept
+{
+    rate_claim& claim = promised_.front();
+    forget(claim);
+    each([&](const gcra& rule, gcra::ticks&, bounds& b) {
+        if (b.latest != 0 && b.latest != gcra::end_of_time)
+            b.latest = rule.charged(b.latest, 0, claim.need);
     });
-    claim.stamp = take(now, claim.need, claim.ready_at);
-    claim.number = claim.stamp.reservations + 1;
-    claim.stamp.reservations = claim.number;
-    reservations_.store(claim.number, std::memory_order_release);
-    claim.is_promised = true;
-    promised_.push_back(claim);
-    expire_promises(now);
+    claim.stamp = take({claim.ready_at, true}, claim.need);
+    if (claim.is_dropped)
+        delete &claim;
+}
+
+// Without it the others can be kept with the same `latest`, or a later one.
+template <class Threading>
+void rate_levels<Threading>::forget(rate_claim& claim) noexcept
+{
+    promised_.erase(promised_.iterator_to(claim));
+    promised_need_ -= claim.need;
+    latest_is_early_ = has_promised();
+    if (!latest_is_early_)
+        find_latest();
 }
 
 template <class Threading>
-void rate_levels<Threading>::expire_promises(nanoseconds now) noexcept
+void rate_levels<Threading>::find_latest() noexcept
 {
-    while (!promised_.empty() && as_claim(promised_.front()).ready_at <= now) {
-        rate_claim& claim = as_claim(take_front(promised_));
-        claim.is_promised = false;
-        if (claim.is_dropped)
-            delete &claim;
-    }
-}
-
-// How many of n permits can be refunded that were taken before the reservations after the given
-// number. What each of them holds back is kept with it; if they are too many to look at, the last
-// one has it all.
-template <class Threading>
-std::uint64_t rate_levels<Threading>::refundable(std::uint64_t n,
-                                                 std::uint64_t reservations) noexcept
-{
-    auto first = promised_.end();
-    for (std::size_t i = 0; first != promised_.begin(); ++i) {
-        const auto before = std::prev(first);
-        if (as_claim(*before).number <= reservations)
-            break;
-        if (i == recent_.size()) {
-            as_claim(promised_.back()).withheld += n;
-            return 0;
+    each([&](const gcra& rule, gcra::ticks&, bounds& b) {
+        b.latest = gcra::end_of_time;
+        std::uint64_t before = 0;
+        for (const rate_claim& claim : promised_) {
+            const gcra::ticks use = rule.at(since(claim.ready_at));
+            b.latest = std::min(b.latest, rule.latest(use, claim.need, before));
+            before += claim.need;
         }
-        first = before;
+    });
+    latest_is_early_ = false;
+}
+
+template <class Threading>
+void rate_levels<Threading>::joining(rate_waiter& w, nanoseconds now,
+                                     const rate_line& line) noexcept
+{
+    w.reservations = reservations_;
+    if (rules_.empty() && promised_.empty())
+        return; // what is expected follows from the bucket
+    check_tails(now, line);
+    append({std::max(now, tail_opens(w.need)), true}, w.need);
+}
+
+template <class Threading>
+void rate_levels<Threading>::reserve(rate_claim& claim, nanoseconds now,
+                                     const rate_line& line) noexcept
+{
+    check_tails(now, line);
+    append({std::max(claim.ready_at, tail_opens(claim.need)), true}, claim.need);
+    claim.number = ++reservations_;
+    auto place = promised_.end();
+    while (place != promised_.begin() && std::prev(place)->ready_at > claim.ready_at)
+        --place;
+    const bool is_last = place == promised_.end();
+    promised_.insert(place, claim);
+    if (is_last) {
+        each([&](const gcra& rule, gcra::ticks&, bounds& b) {
+            const gcra::ticks use = rule.at(since(claim.ready_at));
+            b.latest = std::min(b.latest, rule.latest(use, claim.need, promised_need_));
+        });
+    } else {
+        find_latest();
     }
-    for (; first != promised_.end(); ++first) {
-        rate_claim& claim = as_claim(*first);
-        const std::uint64_t passes = std::min(n, claim.slack);
-        claim.slack -= passes;
-        claim.withheld += n - passes;
-        n = passes;
-    }
-    return n;
+    promised_need_ += claim.need;
+    if (line.empty())
+        settle(now);
 }
 
 template <class Threading>
 void rate_levels<Threading>::cancel(rate_claim& claim, nanoseconds now) noexcept
 {
-    expire_promises(now);
-    std::uint64_t n = claim.need;
-    if (claim.is_promised) {
-        // Without what is withheld here the bucket would be full earlier by that much.
-        n += claim.withheld;
-        nanoseconds earlier{};
-        each([&](const gcra& rule, gcra::ticks&) {
-            earlier = std::max(earlier, rule.time_of(rule.charged(0, 0, claim.withheld)));
-        });
-        claim.stamp.full = std::min(claim.stamp.full, saturating_sub(claim.stamp.full, earlier));
-        if (claim.withheld != 0)
-            claim.stamp.taken = nanoseconds::min();
-        claim.is_promised = false;
-        claim.waiter_hook::unlink();
+    if (!claim.is_promised()) {
+        give_back(now, claim.need, claim.stamp);
+        return;
     }
-    give_back(now, n, claim.stamp);
+    forget(claim);
+    note_change();
+}
+
+// Tails that nobody has looked at since they were simple are not up to date.
+template <class Threading>
+void rate_levels<Threading>::check_tails(nanoseconds now, const rate_line& line) noexcept
+{
+    constexpr std::size_t waiters_for_each = 64;
+    if (has_simple(line)) {
+        each([&](const gcra& rule, gcra::ticks& full, bounds& b) {
+            b.tail = behind(rule, full, now, line.need());
+        });
+        changes_ = 0;
+    } else if (changes_ != 0 && line.waiting() / waiters_for_each <= changes_) {
+        measure(now, line);
+    }
+}
+
+// In the order in which requests were made; one that could go earlier makes it no later.
+template <class Threading>
+void rate_levels<Threading>::measure(nanoseconds now, const rate_line& line) noexcept
+{
+    each([](const gcra&, gcra::ticks& full, bounds& b) { b.tail = full; });
+    auto claim = promised_.begin();
+    const auto append_claims = [&](std::uint64_t last) {
+        for (; claim != promised_.end() && claim->number <= last; ++claim)
+            append({claim->ready_at, true}, claim->need);
+    };
+    line.each([&](const rate_waiter& w) {
+        append_claims(w.reservations);
+        append({std::max(now, tail_opens(w.need)), true}, w.need);
+    });
+    append_claims(reservations_);
+    changes_ = 0;
+}
+
+template <class Threading>
+nanoseconds rate_levels<Threading>::tail_opens(std::uint64_t n) const noexcept
+{
+    nanoseconds latest = nanoseconds::min();
+    each([&](const gcra& rule, gcra::ticks&, bounds& b) {
+        const gcra::ticks open = rule.opens(b.tail, std::min(n, rule.burst()));
+        latest = std::max(latest, saturating_add(origin(), rule.time_of(open)));
+    });
+    return latest;
+}
+
+template <class Threading>
+void rate_levels<Threading>::append(rate_moment when, std::uint64_t n) noexcept
+{
+    each([&](const gcra& rule, gcra::ticks&, bounds& b) {
+        b.tail = rule.charged(b.tail, moment_of(rule, b.tail, when, n), n);
+    });
 }
 
 // Until when the bucket could not have been full without what was taken then, now that others
@@ -236,13 +353,10 @@ template <class Threading>
 void rate_levels<Threading>::give_back(nanoseconds now, std::uint64_t n,
                                        const rate_stamp& stamp) noexcept
 {
-    expire_promises(now);
-    n = refundable(n, stamp.reservations);
-    if (n == 0)
-        return;
+    peak_ = std::max(peak_, first_full());
     refund r{not_full_until(stamp), nanoseconds::zero()};
     const nanoseconds idle = std::max(saturating_sub(now, r.full), nanoseconds::zero());
-    each([&](const gcra& rule, gcra::ticks& full) {
+    each([&](const gcra& rule, gcra::ticks& full, bounds&) {
         const gcra::ticks after = rule.refunded(full, n, rule.at(idle));
         r.amount = std::max(r.amount, rule.time_of(full - after));
         full = after;
@@ -250,14 +364,20 @@ void rate_levels<Threading>::give_back(nanoseconds now, std::uint64_t n,
     const std::uint64_t number = refunds_.load(std::memory_order_relaxed);
     recent_[number % recent_.size()] = r;
     refunds_.store(number + 1, std::memory_order_release);
+    note_change();
 }
 
 template <class Threading>
-std::uint64_t rate_levels<Threading>::available(nanoseconds now) const noexcept
+std::uint64_t rate_levels<Threading>::available(nanoseconds now) noexcept
 {
+    if (latest_is_early_)
+        find_latest();
     std::uint64_t least = burst();
-    each([&](const gcra& rule, gcra::ticks& full) {
-        least = std::min(least, rule.available(full, rule.at(since(now))));
+    each([&](const gcra& rule, gcra::ticks& full, bounds& b) {
+        const gcra::ticks time = rule.at(since(now));
+        const gcra::ticks from = std::max(full, time);
+        const std::uint64_t room = b.latest > from ? (b.latest - from) / rule.interval() : 0;
+        least = std::min({least, rule.available(full, time), room});
     });
     return least;
 }
@@ -266,28 +386,28 @@ template <class Threading>
 void rate_levels<Threading>::change(plan& next, nanoseconds now) noexcept
 {
     const nanoseconds time = since(now);
-    const gcra old = first();
     const gcra rule(next.limits.front());
-    const gcra::ticks before = first_full();
-    gcra::ticks full = rule.converted(old, before, time);
-    // A compare-and-swap that began with the old rule must not find the word that it expects.
-    if (full == before && (rule.scale() != old.scale() || rule.interval() != old.interval()))
-        full = full <= rule.at(time) && full != 0 ? full - 1 : full + 1;
+    peak_ = std::max(peak_, first_full());
+    const nanoseconds moved(static_cast<std::int64_t>(peak_ / rule.scale() + 1));
+    const auto convert = [&](const gcra& to, const gcra& from, gcra::ticks full) {
+        return to.converted(from, full, time) - to.at(time) + to.at(moved);
+    };
+    const gcra::ticks full = convert(rule, first(), first_full());
     for (std::size_t i = 0; i != next.rules.size(); ++i) {
-        next.full[i] = i < rules_.size() ? next.rules[i].converted(rules_[i], full_[i], time)
-                                         : next.rules[i].at(time);
+        next.full[i] = i < rules_.size() ? convert(next.rules[i], rules_[i], full_[i])
+                                         : next.rules[i].at(moved);
     }
-    set_first(rule);
+    set_first(rule, saturating_sub(now, moved));
     set_first_full(full);
-    for (waiter& w : promised_)
-        as_claim(w).slack = 0; // it was in the old measure
     limits_.swap(next.limits);
     rules_.swap(next.rules);
     full_.swap(next.full);
+    around_.swap(next.around);
     std::uint64_t least = rule.burst();
     for (const gcra& other : rules_)
         least = std::min(least, other.burst());
     burst_.store(least, std::memory_order_relaxed);
+    find_latest();
     // What stamps say is in the old measure: for them too many have given back since.
     refunds_.store(refunds_.load(std::memory_order_relaxed) + recent_.size() + 1,
                    std::memory_order_release);

@@ -653,6 +653,113 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_reservation_counts_refunds_before_it_o
     BOOST_TEST(l.available() == 10U);
 }
 
+// No remainder of a nanosecond is lost, however long the line.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_wait_of_exactly_the_predicted_time_succeeds, P, kit::policies)
+{
+    for (const std::uint64_t rate : {3U, 7U, 13U}) {
+        kit::drained_context io;
+        limiter_of<P> l(io, per_second(static_cast<double>(rate), 1));
+        BOOST_TEST(l.try_acquire());
+        std::vector<completion> all(5 * rate);
+        for (completion& c : all)
+            l.async_acquire(1, l.time_until(), c.handler(nothing));
+        BOOST_TEST(l.time_until(1).count() <= (5s + nanoseconds(1s) / rate + 1ns).count());
+        for (completion& c : all) {
+            // Each timer is late by a third of the time between two of them.
+            pass(io, 1'333'333'333ns / static_cast<std::int64_t>(rate));
+            pass(io, 0s);
+            BOOST_TEST(!(c.done() && c.error()));
+        }
+        for (completion& c : all)
+            BOOST_TEST(c.succeeded());
+    }
+}
+
+// A fast bandwidth holds back the first waiters while the slow one is full.
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_accepted_waiter_of_several_bandwidths_succeeds, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, {per_second(10, 1), per_second(1, 20)});
+    BOOST_TEST(l.try_acquire());
+    pass(io, 1s);
+    BOOST_TEST(l.try_acquire());
+    pass(io, 50ms);
+    std::vector<completion> all(40);
+    for (completion& c : all)
+        l.async_acquire(1, l.time_until(), c.handler(nothing));
+    for (int i = 0; i != 1000; ++i)
+        pass(io, 50ms);
+    for (completion& c : all)
+        BOOST_TEST(c.succeeded());
+}
+
+// Whatever is taken, reserved and cancelled, an accepted waiter is granted, unless it is cancelled.
+BOOST_AUTO_TEST_CASE_TEMPLATE(predictions_are_kept_whatever_others_do, P, kit::policies)
+{
+    kit::for_each_seed(120, [](std::uint64_t seed) {
+        std::mt19937_64 random(seed);
+        const std::uint64_t burst = 1 + random() % 6;
+        const std::uint64_t rate = 1 + random() % 12;
+        std::vector<bandwidth> limits{per_second(static_cast<double>(rate), burst)};
+        if (random() % 3 == 0)
+            limits.push_back(per_second(static_cast<double>(1 + random() % 12), burst * 2));
+        if (random() % 5 == 0)
+            limits.front() = turnstile::smooth(limits.front());
+        kit::drained_context io;
+        limiter_of<P> l(io, limits);
+        struct wait {
+            completion c;
+            asio::cancellation_signal signal;
+        };
+        std::deque<wait> waits;
+        std::vector<typename limiter_of<P>::reservation_type> held;
+        const auto look = [&] {
+            for (const wait& w : waits)
+                BOOST_TEST_REQUIRE((!w.c.done() || w.c.succeeded() || w.c.aborted()));
+        };
+        for (int step = 0; step != 150; ++step) {
+            const std::uint64_t n = 1 + random() % burst;
+            switch (random() % 8) {
+            case 0:
+                held.push_back(l.reserve(n));
+                break;
+            case 1:
+                if (!held.empty()) {
+                    auto& r = held[random() % held.size()];
+                    if (r && r.ready_at() > kit::manual_clock::now())
+                        r.cancel();
+                }
+                break;
+            case 2:
+                (void)l.try_acquire(n);
+                break;
+            case 3:
+                if (!waits.empty())
+                    waits[random() % waits.size()].signal.emit(asio::cancellation_type::terminal);
+                break;
+            case 4:
+            case 5: {
+                const nanoseconds within = l.time_until(n);
+                wait& w = waits.emplace_back();
+                l.async_acquire(
+                    n, within,
+                    asio::bind_cancellation_slot(w.signal.slot(), w.c.handler(nothing)));
+                break;
+            }
+            default:
+                for (int i = 0; i != 5; ++i)
+                    pass(io, nanoseconds(1ms) * (random() % 100));
+            }
+            look();
+        }
+        for (int i = 0; i != 4000 && l.stats().waiting != 0; ++i)
+            pass(io, 50ms);
+        kit::run(io);
+        look();
+        BOOST_TEST(l.stats().waiting == 0U);
+    });
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(by_the_steady_clock_it_waits_too, P, kit::policies)
 {
     kit::drained_context io;

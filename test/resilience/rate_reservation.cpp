@@ -134,7 +134,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(dropping_one_gives_nothing_back, P, kit::policies)
             another.reset();
             if (waiter_is_cancelled)
                 signal.emit(asio::cancellation_type::terminal);
-            const auto needed = behind_a_waiter && !waiter_is_cancelled ? 500ms : 400ms;
+            // The place of a cancelled waiter is free, in front of both.
+            const auto needed = !behind_a_waiter ? 400ms : waiter_is_cancelled ? 100ms : 500ms;
             pass(io, needed - 1ns);
             BOOST_TEST(!after.done());
             pass(io, 1ns);
@@ -163,6 +164,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(keeps_its_time_when_those_ahead_leave, P, kit::pol
         kit::drained_context io;
         limiter_of<P> l(io, per_second(1, 1));
         BOOST_TEST(l.try_acquire());
+        const auto start = kit::manual_clock::now();
         std::array<asio::cancellation_signal, 4> signals;
         std::array<completion, 4> ahead;
         for (std::size_t i = 0; i != ahead.size(); ++i)
@@ -174,19 +176,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(keeps_its_time_when_those_ahead_leave, P, kit::pol
             r.reset();
         for (auto& signal : signals)
             signal.emit(asio::cancellation_type::terminal);
-        BOOST_TEST(l.time_until().count() == nanoseconds(6s).count());
-        completion behind;
-        l.async_acquire(1, behind.handler(nothing));
-        completion hopeless;
-        l.async_acquire(1, 7s - 1ns, hopeless.handler(nothing));
-        pass(io, 5s);
-        BOOST_TEST((hopeless.error() == errc::rate_limited));
-        BOOST_TEST(!behind.done()); // r is used now
-        BOOST_TEST(!l.try_acquire());
-        pass(io, 1s - 1ns);
-        BOOST_TEST(!behind.done());
-        pass(io, 1ns);
-        BOOST_TEST(behind.succeeded());
+        // The places of those that left are free: at 1 s to 4 s, and again from 6 s on.
+        for (const int second : {1, 2, 3, 4, 6}) {
+            pass(io, kit::manual_clock::now() < start + 4s ? 1s : 2s);
+            BOOST_TEST((kit::manual_clock::now() == start + std::chrono::seconds(second)));
+            BOOST_TEST(l.try_acquire());
+            BOOST_TEST(!l.try_acquire());
+        }
     }
 }
 
@@ -251,7 +247,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(is_counted_when_it_is_made, P, kit::policies)
     BOOST_TEST(l.stats().granted == 4U);
 }
 
-// Of which the one before it is cancelled: the promise holds, and what is left over is used.
+// The promise holds, and what is left over goes to others: what the first would have used.
 BOOST_AUTO_TEST_CASE_TEMPLATE(keeps_its_time_when_an_earlier_one_is_cancelled, P, kit::policies)
 {
     for (const std::uint64_t burst : {1U, 5U}) {
@@ -262,12 +258,88 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(keeps_its_time_when_an_earlier_one_is_cancelled, P
         auto second = l.reserve();
         BOOST_TEST(second.delay().count() == nanoseconds(2s).count());
         first.cancel();
-        // With a burst of 1 the permit at 2 s is taken; with 5 the bucket has room for both.
-        const nanoseconds next = burst == 1 ? 3s : 2s;
-        BOOST_TEST(l.time_until().count() == next.count());
+        BOOST_TEST(l.time_until().count() == nanoseconds(1s).count());
+        kit::manual_clock::shift(1s);
+        BOOST_TEST(l.try_acquire());
+        BOOST_TEST(l.time_until().count() == nanoseconds(2s).count());
         second.cancel();
         BOOST_TEST(l.time_until().count() == nanoseconds(1s).count());
     }
+}
+
+// The waiters in front of it have left the time idle that it was charged behind.
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_returns_the_idle_time_in_front_of_it, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(1, 1));
+    BOOST_TEST(l.try_acquire());
+    std::array<asio::cancellation_signal, 4> signals;
+    for (auto& signal : signals)
+        l.async_acquire(1, asio::bind_cancellation_slot(signal.slot(), [](error_code) {}));
+    auto r = l.reserve();
+    for (auto& signal : signals)
+        signal.emit(asio::cancellation_type::terminal);
+    r.cancel();
+    BOOST_TEST(l.time_until().count() == nanoseconds(1s).count());
+    kit::run(io);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_returns_the_idle_time_of_all_bandwidths, P, kit::policies)
+{
+    asio::io_context io;
+    limiter_of<P> l(io, {per_second(10, 1), per_second(1, 2)});
+    BOOST_TEST(l.try_acquire());
+    kit::manual_clock::shift(100ms);
+    BOOST_TEST(l.try_acquire());
+    auto r = l.reserve(); // the second bandwidth is what it waits for
+    BOOST_TEST(r.delay().count() == nanoseconds(900ms).count());
+    r.cancel();
+    l.set_limits(per_second(10, 1));
+    BOOST_TEST(l.time_until().count() == nanoseconds(100ms).count());
+}
+
+// The grant of `taken` goes back while a reservation is behind the waiters.
+BOOST_AUTO_TEST_CASE_TEMPLATE(in_line_lets_no_accepted_waiter_fail_after_a_refund, P,
+                              kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(1, 2));
+    asio::cancellation_signal signal;
+    completion taken;
+    l.async_acquire(2, asio::bind_cancellation_slot(signal.slot(), taken.handler(nothing)));
+    completion before;
+    l.async_acquire(2, 2s, before.handler(nothing));
+    auto r = l.reserve(2);
+    BOOST_TEST(r.delay().count() == nanoseconds(4s).count());
+    const nanoseconds delay = l.time_until();
+    completion behind;
+    l.async_acquire(1, delay, behind.handler(nothing));
+    signal.emit(asio::cancellation_type::terminal);
+    for (int i = 0; i != 50; ++i)
+        pass(io, 100ms);
+    BOOST_TEST(taken.aborted());
+    BOOST_TEST(before.succeeded());
+    BOOST_TEST(behind.succeeded());
+}
+
+// The slower limit gives the second reservation an earlier time than the first.
+BOOST_AUTO_TEST_CASE_TEMPLATE(of_an_earlier_time_is_used_first_after_a_change_of_the_limits, P,
+                              kit::policies)
+{
+    asio::io_context io;
+    limiter_of<P> l(io, per_second(1, 10));
+    BOOST_TEST(l.try_acquire(10));
+    auto late = l.reserve(10);
+    BOOST_TEST(late.delay().count() == nanoseconds(10s).count());
+    l.set_limits(per_second(10, 30));
+    auto early = l.reserve(5);
+    BOOST_TEST((early.ready_at() < late.ready_at()));
+    kit::manual_clock::shift(1s);
+    early.cancel(); // its time has come, and nobody has used any since
+    // The first one still needs its 10 of 30 in 9 s.
+    BOOST_TEST(l.available() == 30U);
+    kit::manual_clock::shift(9s);
+    BOOST_TEST(l.available() == 20U);
 }
 
 // In every order of their ends, where the last reservation is dropped or cancelled.

@@ -105,8 +105,22 @@ public:
     /// When that is so, if nobody takes any before.
     constexpr ticks opens(ticks full, std::uint64_t n) const noexcept
     {
-        const ticks head_start = smooth_ ? 0 : (burst_ - n) * interval_;
-        return full > head_start ? full - head_start : 0;
+        const ticks ahead = head_start(n);
+        return full > ahead ? full - ahead : 0;
+    }
+    /// How late a bucket may be full again such that n permits may be taken at `use`, after
+    /// `before` others.
+    constexpr ticks latest(ticks use, std::uint64_t n, std::uint64_t before) const noexcept
+    {
+        const ticks end = sum(use, head_start(std::min(n, burst_)));
+        return end - std::min(end, product(before, interval_));
+    }
+    /// The time of a request that is possible from `open` on, if the nanosecond that ends at
+    /// `time` is the first in which nothing else prevents it.
+    constexpr ticks reached(nanoseconds time, ticks open) const noexcept
+    {
+        const ticks end = at(time);
+        return std::max(open, end - std::min(end, scale_ - 1));
     }
     /// When the bucket is full again after n permits are taken, allowed or not.
     constexpr ticks charged(ticks full, ticks now, std::uint64_t n) const noexcept
@@ -135,6 +149,10 @@ public:
 private:
     static constexpr ticks finest = 16;
 
+    constexpr ticks head_start(std::uint64_t n) const noexcept
+    {
+        return smooth_ ? 0 : (burst_ - n) * interval_;
+    }
     static constexpr ticks sum(ticks a, ticks b) noexcept
     {
         return a > end_of_time - b ? end_of_time : a + b;

@@ -33,7 +33,9 @@ namespace turnstile {
 ///
 /// Fairness: strict FIFO. A small request never overtakes a large one that came before, and
 /// `try_acquire` fails while others wait. A reservation is made behind all waiters.
-/// Complexity: each function takes constant time, however many wait, except `set_limits`.
+/// Complexity: each function takes constant time, however many wait, except `set_limits`. With
+/// several bandwidths or outstanding reservations, amortized; then the first request after the end
+/// of a reservation looks at all outstanding ones.
 /// Listeners: of every `rate_event`, the rejections included.
 /// Destruction: every waiter completes with `operation_aborted`; listeners are told nothing
 /// more. Reservations may outlive it.
@@ -124,7 +126,7 @@ public:
 
     /// The same, if that takes no longer than `within`; if it would, completes at once with
     /// `errc::rate_limited`. A negative duration is zero. `time_until` says when to try again.
-    /// With several bandwidths, or limits that change, it may only turn out while it waits.
+    /// Once it waits, only a change of the limits can make it fail so.
     template <class Rep, class Period, token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(std::uint64_t n, std::chrono::duration<Rep, Period> within,
                        Token&& token = Token())
@@ -159,7 +161,7 @@ public:
     auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
     /// Takes n permits that will be there later, behind all waiters, and says when that is; the
-    /// caller must not use them before. They are charged at once. Cancelling the reservation
+    /// caller must not use them before. No later request gets them. Cancelling the reservation
     /// gives them back; destroying it does not.
     /// Errors: `errc::too_large`, `errc::invalid_argument` as above; `errc::rejected` if more
     /// permits are waited for than can be counted; and `errc::rate_limited` if it would take

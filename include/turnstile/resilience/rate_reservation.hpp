@@ -20,8 +20,8 @@ namespace turnstile {
 /// The holder waits until `ready_at()`, by whatever means, and uses the permits; or cancels.
 /// Destroying the reservation gives nothing back: the permits count as used.
 ///
-/// The permits are charged when the reservation is made. The time is a promise: it does not
-/// become earlier when requests that came before are cancelled.
+/// From the time the reservation is made no other request gets the permits. The time is a promise:
+/// it does not become earlier when requests that came before are cancelled.
 template <class Limiter>
 class rate_reservation {
 public:

@@ -70,7 +70,7 @@ protected:
         const key_bucket bucket{rule_, origin_, refunds_, head ? head->full : slot.full()};
         if (!rate_line::check(bucket, n).must_wait())
             return nanoseconds::max();
-        const nanoseconds when = head ? head->line.opens(bucket, now, n) : bucket.opens(now, n, 0);
+        const nanoseconds when = bucket.opens(now, n, head ? head->line.need() : 0);
         return std::max(saturating_sub(when, now), nanoseconds::zero());
     }
     // Changes the rule, in two steps. Between them the derived state converts the slots without a
@@ -221,7 +221,7 @@ bool keyed_gate<Threading, Clock>::admit(waiter& plain) noexcept
         note_rejection(*w.slot, errc::rejected, w.need, w.retry_after);
         return true;
     }
-    v.line.push_back(w, now);
+    v.line.push_back(v.bucket, w, now);
     ++waiting_;
     return false;
 }
@@ -259,7 +259,7 @@ void keyed_gate<Threading, Clock>::take_all(waiter_list& out) noexcept
     const nanoseconds now = this->now();
     while (!heads_.empty()) {
         visit v(*this, *heads_.begin()->slot, now);
-        v.line.take_all(v.bucket, now, out);
+        v.line.take_all(out);
     }
     waiting_ = 0;
     base::take_all(out);

@@ -58,22 +58,41 @@ struct key_bucket {
     gcra::ticks full;
 
     std::uint64_t burst() const noexcept { return rule.burst(); }
-    gcra::ticks at(nanoseconds now) const noexcept { return rule.at(saturating_sub(now, origin)); }
+    nanoseconds since(nanoseconds now) const noexcept { return saturating_sub(now, origin); }
+    gcra::ticks at(nanoseconds now) const noexcept { return rule.at(since(now)); }
     nanoseconds opens(nanoseconds now, std::uint64_t n, std::uint64_t ahead) const noexcept
     {
         const gcra::ticks then = ahead == 0 ? full : rule.charged(full, at(now), ahead);
         return saturating_add(origin, rule.time_of(rule.opens(then, std::min(n, burst()))));
     }
-    bool can_take(nanoseconds now, std::uint64_t n) const noexcept
+    rate_moment due(nanoseconds now, std::uint64_t n, nanoseconds from) const noexcept
     {
-        return rule.charged(full, at(now), n) != gcra::end_of_time;
+        const nanoseconds open = opens(now, n, 0);
+        return {std::max(open, from), open >= from};
     }
-    rate_stamp take(nanoseconds now, std::uint64_t n) noexcept
+    nanoseconds expected(nanoseconds now, std::uint64_t n, const rate_line& line) const noexcept
     {
-        const auto before = static_cast<std::int64_t>(std::max(full, at(now)) / rule.scale());
-        full = rule.charged(full, at(now), n);
-        return {now, saturating_add(origin, nanoseconds(before)), refunds};
+        return opens(now, n, line.need());
     }
+    bool can_add(nanoseconds now, std::uint64_t n, const rate_line& line) const noexcept
+    {
+        return rule.charged(full, at(now), line.need() + n) != gcra::end_of_time;
+    }
+    rate_stamp take(rate_moment when, std::uint64_t n) noexcept
+    {
+        const gcra::ticks time = when.is_opening
+                                     ? rule.reached(since(when.time), rule.opens(full, n))
+                                     : at(when.time);
+        const auto before = static_cast<std::int64_t>(std::max(full, time) / rule.scale());
+        full = rule.charged(full, time, n);
+        return {when.time, saturating_add(origin, nanoseconds(before)), refunds};
+    }
+    // Nothing is reserved here, and the line is as simple as the bucket.
+    void settle(nanoseconds) noexcept {}
+    bool has_promised() const noexcept { return false; }
+    void joining(rate_waiter&, nanoseconds, const rate_line&) noexcept {}
+    void note_change() noexcept {}
+
     // If somebody else has given something back since, that may have been to the same bucket: then
     // it is not known how long it could not have been full.
     void give_back(nanoseconds now, std::uint64_t n, const rate_stamp& stamp) noexcept

@@ -171,9 +171,9 @@ bool rate_gate<Threading, Clock>::admit(waiter& plain) noexcept
     const nanoseconds now = this->now();
     w.decide(look_locked(now, w.need, w.deadline, w.stamp, w.retry_after));
     if (w.undecided()) {
-        line_.push_back(w, now);
+        line_.push_back(levels_, w, now);
         // If there is no memory for a timer, it had better not wait.
-        if (line_.waiting() == 1 && !this->try_wake_at(levels_.opens(now, w.need, 0))) {
+        if (line_.waiting() == 1 && !this->try_wake_at(line_.due(levels_, now).time)) {
             line_.remove(levels_, w, now);
             w.fail(errc::rejected);
             note_rejection(errc::rejected, w.need, w.retry_after);
@@ -216,7 +216,7 @@ void rate_gate<Threading, Clock>::finish(nanoseconds now) noexcept
     if (line_.empty())
         this->sleep();
     else
-        this->wake_at(levels_.opens(now, line_.front().need, 0));
+        this->wake_at(line_.due(levels_, now).time);
     if (is_throttled_ == line_.empty()) {
         is_throttled_ = !is_throttled_;
         this->listeners_.publish({is_throttled_ ? rate_event::throttled : rate_event::recovered});
@@ -259,7 +259,7 @@ void rate_gate<Threading, Clock>::take_all(waiter_list& out) noexcept
 {
     const nanoseconds now = this->now();
     levels_.hold();
-    line_.take_all(levels_, now, out);
+    line_.take_all(out);
     finish(now);
     base::take_all(out);
 }
@@ -272,17 +272,16 @@ error_code rate_gate<Threading, Clock>::reserve(rate_claim& claim, std::uint64_t
         const nanoseconds now = this->now();
         serve_line(now, ready);
         verdict v = line_.check(levels_, n);
-        when = v.must_wait() ? std::max(now, line_.opens(levels_, now, n)) : nanoseconds::max();
+        when = v.must_wait() ? std::max(now, levels_.expected(now, n, line_)) : nanoseconds::max();
         const nanoseconds delay = v.must_wait() ? saturating_sub(when, now) : when;
         if (v.must_wait() && delay > within)
             v = verdict::refused(errc::rate_limited);
-        if (v.must_wait() && !line_.can_add(levels_, now, n))
+        if (v.must_wait() && !levels_.can_add(now, n, line_))
             v = verdict::refused(errc::rejected);
         if (v.must_wait()) {
             claim.need = n;
             claim.ready_at = when;
-            line_.push_back(claim);
-            line_.settle(levels_, now);
+            levels_.reserve(claim, now, line_);
             count_grant(n);
         } else {
             note_rejection(v.code(), n, delay);
@@ -300,10 +299,7 @@ void rate_gate<Threading, Clock>::cancel_claim(rate_claim& claim) noexcept
     this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve_line(now, ready);
-        if (claim.is_pending() && !claim.is_promised)
-            line_.remove(levels_, claim, now);
-        else
-            levels_.cancel(claim, now);
+        levels_.cancel(claim, now);
         count_grant(-claim.need);
         serve(now, ready);
     });
@@ -313,7 +309,7 @@ template <class Threading, class Clock>
 void rate_gate<Threading, Clock>::drop_claim(std::unique_ptr<rate_claim> claim) noexcept
 {
     this->guarded([&] {
-        if (claim->is_pending())
+        if (claim->is_promised())
             claim.release()->is_dropped = true;
     });
 }
@@ -326,7 +322,8 @@ nanoseconds rate_gate<Threading, Clock>::time_until(std::uint64_t n) noexcept
         serve(now, ready);
         if (!line_.check(levels_, n).must_wait())
             return nanoseconds::max();
-        return std::max(saturating_sub(line_.opens(levels_, now, n), now), nanoseconds::zero());
+        const nanoseconds when = levels_.expected(now, n, line_);
+        return std::max(saturating_sub(when, now), nanoseconds::zero());
     });
 }
 
@@ -368,6 +365,7 @@ void rate_gate<Threading, Clock>::change(std::vector<bandwidth> limits)
         levels_.change(next, now);
         this->listeners_.publish({rate_event::limits_changed});
         line_.fail_hopeless(levels_, now, [&](rate_waiter& w) { note_decided(w, ready); });
+        levels_.measure(now, line_);
         serve(now, ready);
     });
 }

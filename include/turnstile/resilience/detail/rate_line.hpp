@@ -11,45 +11,51 @@
 
 namespace turnstile::detail {
 
-// The line in front of one bucket: waiters in the order of arrival, and the claims of
-// reservations that were made while others waited. The rate limiter has one, the keyed rate
-// limiter one for each key that is waited for. All functions are called under the owner's lock.
+// The line in front of one bucket: waiters in the order of arrival. The rate limiter has one, the
+// keyed rate limiter one for each key that is waited for. All functions are called under the
+// owner's lock.
 //
 // Nothing in the line is charged, so a waiter that leaves gives back exactly what it would have
 // used. A waiter with others behind it is charged for the time at which it was due, also if the
 // timer is late: so its lateness does not delay them. The last one is charged for the present.
 //
+// A waiter is accepted only if it is expected in time, and nothing but a change of the limits
+// makes it later than expected: an accepted waiter never fails because of others.
+//
 // A Bucket has
-//   burst()                 the most that one request can ask for
-//   opens(now, n, ahead)    when n permits can be had after `ahead` others are taken
-//   take(now, n)            takes n permits; returns their rate_stamp
-//   can_take(now, n)        whether so many can be counted
-//   reserve(claim, now)     charges a claim, if there are any
+//   burst()                  the most that one request can ask for
+//   due(now, n, from)        the moment, not before `from`, at which the first in line can have n
+//                            permits; in the future it may be estimated too early
+//   opens(now, n, ahead)     not later than when n permits can be had after `ahead` others
+//   expected(now, n, line)   not earlier than when n permits can be had behind the line
+//   can_add(now, n, line)    whether n more permits can be counted
+//   take(moment, n)          takes n permits; returns their rate_stamp
+//   settle(now)              takes what was promised for a time up to now
+//   has_promised()           whether anything is promised for later
+//   joining(w, now, line)    a waiter is about to join the line
+//   note_change()            permits were taken beside the line, or a waiter has left it undecided
 class rate_line {
 public:
     bool empty() const noexcept { return queue_.empty(); }
-    // Waiters, without claims.
     std::size_t waiting() const noexcept { return waiting_; }
+    // What all in the line need.
+    std::uint64_t need() const noexcept { return need_; }
     rate_waiter& front() noexcept { return as_rate(queue_.front()); }
+
+    // Calls f(w) for each waiter, in order.
+    template <class F>
+    void each(F f) const noexcept
+    {
+        for (const waiter& w : queue_)
+            f(static_cast<const rate_waiter&>(w));
+    }
 
     void swap(rate_line& other) noexcept
     {
         queue_.swap(other.queue_);
-        std::swap(ahead_, other.ahead_);
+        std::swap(need_, other.need_);
         std::swap(waiting_, other.waiting_);
-        std::swap(claims_, other.claims_);
-        std::swap(joined_, other.joined_);
-        std::swap(departed_, other.departed_);
-        std::swap(settled_, other.settled_);
         std::swap(served_until_, other.served_until_);
-    }
-
-    // When n permits can be had behind the whole line. With one bucket that is exact, unless a
-    // request has left the line in front of a claim: then it may be sooner.
-    template <class Bucket>
-    nanoseconds opens(const Bucket& bucket, nanoseconds now, std::uint64_t n) const noexcept
-    {
-        return bucket.opens(now, n, ahead());
     }
 
     // Whether n permits can ever be had.
@@ -61,11 +67,11 @@ public:
         return n > bucket.burst() ? verdict::refused(errc::too_large) : verdict::wait();
     }
 
-    // Whether n more can be counted in the bucket, behind the line.
+    // When the first waiter is due.
     template <class Bucket>
-    bool can_add(const Bucket& bucket, nanoseconds now, std::uint64_t n) const noexcept
+    rate_moment due(Bucket& bucket, nanoseconds now) noexcept
     {
-        return bucket.can_take(now, ahead() + n);
+        return bucket.due(now, front().need, std::min(now, served_until_));
     }
 
     // Takes n permits if they are there and the line is empty. If not, says whether the request
@@ -77,98 +83,76 @@ public:
         retry_after = nanoseconds::max();
         if (const verdict possible = check(bucket, n); !possible.must_wait())
             return possible;
-        const nanoseconds when = opens(bucket, now, n);
+        const nanoseconds when = bucket.expected(now, n, *this);
         retry_after = std::max(saturating_sub(when, now), nanoseconds::zero());
         if (empty() && when <= now) {
-            stamp = bucket.take(now, n);
+            stamp = bucket.take({now}, n);
+            bucket.note_change();
             return verdict::granted();
         }
         if (when > deadline || deadline <= now)
             return verdict::refused(errc::rate_limited);
-        if (waiting_ >= max_waiting || !can_add(bucket, now, n))
+        if (waiting_ >= max_waiting || !bucket.can_add(now, n, *this))
             return verdict::refused(errc::rejected);
         return verdict::wait();
     }
 
-    void push_back(rate_waiter& w, nanoseconds now) noexcept
+    template <class Bucket>
+    void push_back(Bucket& bucket, rate_waiter& w, nanoseconds now) noexcept
     {
         if (empty())
             served_until_ = now;
+        bucket.joining(w, now, *this);
         queue_.push_back(w);
-        ahead_ += w.need;
-        w.order = joined_;
+        need_ += w.need;
         ++waiting_;
     }
-    void push_back(rate_claim& claim) noexcept
-    {
-        if (claims_++ == 0)
-            settled_ = departed_;
-        queue_.push_back(claim);
-        ahead_ += claim.need;
-        claim.order = ++joined_;
-        claim.departed = departed_;
-    }
 
-    // Takes w out uncharged. Those behind it move up, but the claims keep their time.
+    // Takes w out uncharged. Those behind it move up.
     template <class Bucket>
-    void remove(const Bucket& bucket, rate_waiter& w, nanoseconds now) noexcept
+    void remove(Bucket& bucket, rate_waiter& w, nanoseconds now) noexcept
     {
-        if (&front() == &w) {
-            const nanoseconds due = std::min(now, bucket.opens(now, w.need, 0));
-            served_until_ = std::max(served_until_, due);
-        }
+        if (&front() == &w)
+            served_until_ = std::max(served_until_, std::min(now, bucket.opens(now, w.need, 0)));
         unlink(w);
-        if (w.order != joined_)
-            departed_ += w.need;
+        bucket.note_change();
     }
 
-    // Decides the waiters that are due, and those that have turned out to be too late, as may
-    // happen with several buckets. Calls decided(w) for each.
+    // Decides the waiters that are due, and those that a change of the limits has made too late.
+    // Calls decided(w) for each.
     template <class Bucket, class F>
     void serve(Bucket& bucket, nanoseconds now, F decided) noexcept
     {
-        for (settle(bucket, now); !empty(); settle(bucket, now)) {
+        while (!empty()) {
             rate_waiter& w = front();
-            const nanoseconds due = bucket.opens(now, w.need, 0);
-            if (due > now) {
-                if (due <= w.deadline)
+            rate_moment when = due(bucket, now);
+            if (when.time > now) {
+                if (when.time <= w.deadline)
                     return;
-                fail(bucket, w, errc::rate_limited, now, due);
+                fail(bucket, w, errc::rate_limited, now, when.time);
             } else {
-                const bool is_last = &queue_.back() == &w;
-                served_until_ = is_last ? now : std::min(now, std::max(due, served_until_));
-                w.stamp = bucket.take(served_until_, w.need);
+                if (waiting_ == 1 && !bucket.has_promised())
+                    when = {now};
+                served_until_ = when.time;
+                w.stamp = bucket.take(when, w.need);
                 unlink(w);
                 w.grant();
             }
             decided(w);
         }
-    }
-
-    // Charges the claims that no waiter is ahead of.
-    template <class Bucket>
-    void settle(Bucket& bucket, nanoseconds now) noexcept
-    {
-        if constexpr (requires(rate_claim & claim) { bucket.reserve(claim, now); }) {
-            while (!empty() && front().is_claim) {
-                auto& claim = static_cast<rate_claim&>(front());
-                settled_ = claim.departed;
-                unlink(claim);
-                bucket.reserve(claim, now);
-            }
-        }
+        bucket.settle(now);
     }
 
     // After a change of the limits: fails the waiters that ask for too much, or can no longer be
     // served in time, and calls decided(w) for each.
     template <class Bucket, class F>
-    void fail_hopeless(const Bucket& bucket, nanoseconds now, F decided) noexcept
+    void fail_hopeless(Bucket& bucket, nanoseconds now, F decided) noexcept
     {
         std::uint64_t before = 0;
         for (auto it = queue_.begin(); it != queue_.end();) {
             rate_waiter& w = as_rate(*it++);
             const nanoseconds when = bucket.opens(now, w.need, before);
-            if (w.is_claim || (w.need <= bucket.burst() && when <= w.deadline)) {
+            if (w.need <= bucket.burst() && when <= w.deadline) {
                 before += w.need;
                 continue;
             }
@@ -180,29 +164,19 @@ public:
         }
     }
 
-    // Takes all waiters out, undecided, and charges the claims.
-    template <class Bucket>
-    void take_all(Bucket& bucket, nanoseconds now, waiter_list& out) noexcept
+    // Takes all waiters out, undecided.
+    void take_all(waiter_list& out) noexcept
     {
-        for (settle(bucket, now); !empty(); settle(bucket, now)) {
-            rate_waiter& w = front();
-            unlink(w);
-            out.push_back(w);
-        }
+        out.splice(out.end(), queue_);
+        need_ = 0;
+        waiting_ = 0;
     }
 
 private:
     static rate_waiter& as_rate(waiter& w) noexcept { return static_cast<rate_waiter&>(w); }
 
-    // What is charged before a newcomer. A request that has left in front of a claim counts until
-    // that claim is settled: the claim keeps its time, and so do those behind it.
-    std::uint64_t ahead() const noexcept
-    {
-        return ahead_ + (claims_ == 0 ? 0 : departed_ - settled_);
-    }
     template <class Bucket>
-    void fail(const Bucket& bucket, rate_waiter& w, errc code, nanoseconds now,
-              nanoseconds when) noexcept
+    void fail(Bucket& bucket, rate_waiter& w, errc code, nanoseconds now, nanoseconds when) noexcept
     {
         remove(bucket, w, now);
         w.fail(code);
@@ -210,18 +184,14 @@ private:
     }
     void unlink(rate_waiter& w) noexcept
     {
-        ahead_ -= w.need;
-        --(w.is_claim ? claims_ : waiting_);
+        need_ -= w.need;
+        --waiting_;
         w.waiter_hook::unlink();
     }
 
     waiter_list queue_;
-    std::uint64_t ahead_ = 0; // what all in the line need
+    std::uint64_t need_ = 0;
     std::size_t waiting_ = 0;
-    std::size_t claims_ = 0;
-    std::uint64_t joined_ = 0;   // claims so far
-    std::uint64_t departed_ = 0; // permits that requests have left in front of a claim, so far
-    std::uint64_t settled_ = 0;  // up to here that is past
     nanoseconds served_until_{}; // no waiter is charged for an earlier time
 };
 

@@ -4,6 +4,8 @@
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/detail/waiter.hpp>
 
+#include <boost/intrusive/list.hpp>
+
 #include <cstdint>
 
 namespace turnstile::detail {
@@ -11,9 +13,15 @@ namespace turnstile::detail {
 // When permits were taken, so that they can be given back.
 struct rate_stamp {
     nanoseconds taken{};
-    nanoseconds full{};             // until then the bucket could not have been full without them
-    std::uint64_t refunds = 0;      // how many refunds had been made before
-    std::uint64_t reservations = 0; // how many reservations had been charged before
+    nanoseconds full{};        // until then the bucket could not have been full without them
+    std::uint64_t refunds = 0; // how many refunds had been made before
+};
+
+// The time for which permits are charged. If they became available in the nanosecond that ends
+// at `time`, they are charged for the exact time in it, so that no remainder is lost.
+struct rate_moment {
+    nanoseconds time{};
+    bool is_opening = false;
 };
 
 // An operation that waits for permits of a rate limiter.
@@ -23,28 +31,21 @@ struct rate_waiter : waiter {
     nanoseconds deadline = nanoseconds::max();
     nanoseconds retry_after = nanoseconds::max(); // of a waiter that is refused
     rate_stamp stamp;
-    std::uint64_t order = 0; // how many claims had joined the line before
-    bool is_claim = false;
+    std::uint64_t reservations = 0; // how many had been made when it joined the line
 };
 
-// The permits of a reservation. While other requests are ahead of them they have a place in the
-// line, without a handler. They are charged when no waiter is ahead of them any more, which is
-// mostly when the reservation is made. From then on until ready_at they are promised.
-struct rate_claim : rate_waiter {
-    rate_claim() noexcept : rate_waiter([](waiter&, how) {}) { is_claim = true; }
+using rate_claim_hook = boost::intrusive::list_base_hook<>;
 
-    // In the line, or among those that are promised; else its time has come.
-    bool is_pending() const noexcept { return waiter_hook::is_linked(); }
+// The permits of a reservation. Until ready_at they are promised, and in the list of promises;
+// then they are taken from the buckets.
+struct rate_claim : rate_claim_hook {
+    bool is_promised() const noexcept { return rate_claim_hook::is_linked(); }
 
+    std::uint64_t need = 1;
     nanoseconds ready_at{};
-    std::uint64_t departed = 0; // what had left the line when it joined
-    std::uint64_t number = 0;   // in the order in which reservations are charged
-    // By how many permits the bucket may be refunded without breaking the promise; and how many
-    // could not be refunded because of it.
-    std::uint64_t slack = 0;
-    std::uint64_t withheld = 0;
-    bool is_promised = false;
-    bool is_dropped = false; // by its holder: it belongs to the list that it is in
+    std::uint64_t number = 0; // of the reservation, in the order in which they are made
+    rate_stamp stamp;         // once they are taken
+    bool is_dropped = false;  // by its holder: it belongs to the list of promises
 };
 
 } // namespace turnstile::detail
