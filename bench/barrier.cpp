@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // 100 parties meet at a barrier: the time for each arrival.
 #include "support/barriers.hpp"
 #include "support/enroll.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Calls through a closed circuit, and through a bulkhead with room.
 #include "support/breakers.hpp"
 #include "support/enroll.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // One event wakes many coroutines: the time for each.
 #include "support/enroll.hpp"
 #include "support/workloads.hpp"

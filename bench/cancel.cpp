@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // One waiter among many is cancelled.
 #include "support/enroll.hpp"
 #include "support/workloads.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Two coroutines that take turns.
 #include "support/enroll.hpp"
 #include "support/turns.hpp"

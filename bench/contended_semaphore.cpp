@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // 100 coroutines on a semaphore of 10, with a yield inside.
 #include "support/enroll.hpp"
 #include "support/workloads.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A counter that many wait for, each for a threshold of its own; and a latch.
 #include "support/counters.hpp"
 #include "support/enroll.hpp"

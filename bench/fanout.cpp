@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Every value to every receiver, the latest value to every reader, one value to one: the time
 // for each that arrives.
 #include "support/enroll.hpp"

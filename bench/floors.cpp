@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What nothing on Asio can be faster than.
 #include "support/enroll.hpp"
 #include "support/workloads.hpp"

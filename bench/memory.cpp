@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Heap bytes of an object, of a waiting coroutine and of a waiting callback.
 #include "support/enroll.hpp"
 #include "support/workloads.hpp"

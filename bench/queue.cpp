@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Items through a queue with room for 64: one to one, and four to four.
 #include "support/enroll.hpp"
 #include "support/queues.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Heap bytes of a queued item, and of one who waits to pop.
 #include "support/enroll.hpp"
 #include "support/heap.hpp"

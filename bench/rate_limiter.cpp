@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Permits of a rate limiter that are there, and a million keys.
 #include "support/enroll.hpp"
 #include "support/token_bucket.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // 100 coroutines of whom a few write.
 #include "support/enroll.hpp"
 #include "support/shared_gates.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What a time limit costs, and a retry that is not needed.
 #include "support/enroll.hpp"
 #include "support/timeouts.hpp"

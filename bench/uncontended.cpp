@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // One coroutine acquires and releases, with nobody else there; in a process that has never had
 // another thread, and in one that has.
 #include "support/enroll.hpp"

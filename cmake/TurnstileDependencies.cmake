@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSL-1.0
 # Boost (headers only), fmt and threads. A parent project may bring its own targets.
 set(TURNSTILE_BOOST_MINIMUM 1.81)
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSL-1.0
 # turnstile_header_check: every header, public and private, compiled alone as its own
 # translation unit, so each includes what it uses. With TURNSTILE_CHECK_EXAMPLES also every
 # example, where they are not built anyway. Not part of `all`.

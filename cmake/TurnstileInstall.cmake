@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSL-1.0
 # Headers, the library, a package for find_package(turnstile) and a .pc file.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)

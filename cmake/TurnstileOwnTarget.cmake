@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSL-1.0
 # turnstile_own_target(<target>): what all code in this repository is compiled with,
 # and no user's code is.
 function(turnstile_own_target target)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSL-1.0
 # turnstile_carries_pch(<target>): the target makes a precompiled header for others.
 #
 # With clang and a compiler cache two things need care. CMake names the header to clang's front

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSL-1.0
 # TURNSTILE_SANITIZE=address,undefined or thread: flags for every target of this
 # build, never for those who use an installed Turnstile. The run-time options of
 # the sanitizers go into TURNSTILE_TEST_ENVIRONMENT, which every test is run with.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSL-1.0
 # The version is written in project(VERSION) and, for the preprocessor, in
 # version.hpp. They must agree.
 set(_header "${PROJECT_SOURCE_DIR}/include/turnstile/version.hpp")

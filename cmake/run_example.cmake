@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSL-1.0
 # Runs PROGRAM and compares what it prints with the file EXPECTED, exactly.
 #   cmake -D PROGRAM=... -D EXPECTED=... -D ACTUAL=... -P run_example.cmake
 # ACTUAL is where the output is written.

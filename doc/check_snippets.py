@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
 """Checks that the C++ shown in the documentation is code that is compiled and run.
 
 Every ```cpp block in README.md and doc/*.md must occur, line by line and apart from a common

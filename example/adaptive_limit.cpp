@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A backend slows down for a while and recovers; a bulkhead finds the right limit by itself.
 // Time is virtual: nothing waits, and the output is always the same.
 #include <turnstile/resilience/bulkhead.hpp>

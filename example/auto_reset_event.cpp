@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A consumer woken by signals: each lets one waiter go, and one that nobody waits for is stored.
 // In three styles: a coroutine, callbacks, and a future for a thread that may block.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Three workers meet at a checkpoint: all must arrive before any goes on. Then phases: the
 // barrier is used again and again, with an action that runs between two of them.
 

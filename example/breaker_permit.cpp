@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A circuit breaker around something that is not an asynchronous operation, with rates over a
 // window, probes, and a break that grows.
 #include <turnstile/resilience/circuit_breaker.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Two calls at a time to a slow service, two more may wait, and the rest is turned away.
 #include <turnstile/resilience/bulkhead.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A lock attempt with a time limit, by || with a timer. Whoever gives up has taken nothing:
 // the lock is free for the next, even if it was granted at the very moment of giving up.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A chat room over real sockets: whatever one says, all get. Server and guests are in this one
 // process, and talk over the loopback interface.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A service goes down and comes back; the circuit breaker stands in between.
 #include <turnstile/resilience/circuit_breaker.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A producer and a consumer: the consumer waits, under the lock, until there is something.
 // Then what happens when a waiter gives up: it has its lock all the same, and takes nobody's
 // notification with it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // An awaitable counter. Workers decrement it as they finish, and main goes on at zero; nobody
 // polls, and nobody forgets to notify. Then other thresholds, and changes from threads.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A deadline on a read from a real socket. The server answers the first request at once, and
 // the second only after the client has lost patience; nothing that is late gets lost.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A primitive built on the library's one mechanism, step by step as doc/design.md tells it:
 // a countdown, which lets everybody go when it reaches zero. For those who extend Turnstile;
 // users have turnstile::latch, and never need anything from turnstile::detail.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The programs quoted in doc/resilience_rate_limiter.md.
 
 #include <turnstile/resilience/keyed_rate_limiter.hpp>

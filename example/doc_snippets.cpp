@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The pieces of code shown in doc/, compiled and run. Each marked region is quoted there
 // word for word; doc/check_snippets.py sees to it.
 

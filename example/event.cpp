@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A start signal: a worker waits until somebody else says that everything is ready.
 // The same in three styles: coroutines, callbacks, and a future for a thread that may block.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Two replicas, one of which is stuck. A call that takes longer than usual is sent to the other
 // one as well; the first answer counts, and the slow call is cancelled.
 

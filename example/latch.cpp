@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Workers report that they are done; somebody waits for all of them. With a latch, for one
 // use: it counts down, and opens at zero for good.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A configuration that changes while the program runs: whoever uses it sees the latest.
 
 #include <turnstile/channel/watch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Many tasks, one counter: a mutex makes "read, do something else, write back" safe.
 // The same in three styles: coroutines, callbacks, and futures on threads that may block.
 

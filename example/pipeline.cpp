@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A pipeline around HTTP GET requests to a server on this machine, which becomes slow, then
 // breaks, and recovers: timeouts, a retry, and a circuit breaker that spares it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The lowest number is the most urgent; among equals, who came first goes first.
 
 #include <turnstile/channel/priority_queue.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A bounded queue between a producer and a consumer: who is too fast waits. Then workers that
 // are joined, a batch, and a queue that is closed.
 

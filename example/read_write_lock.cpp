@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Any number of readers at a time, or one writer; and how a reader becomes the writer without
 // letting go in between.
 

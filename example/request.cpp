@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Requests and responses: each request carries one end of a oneshot, for its answer.
 
 #include <turnstile/channel/oneshot.hpp>

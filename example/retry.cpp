@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Retries with jitter against a TCP server on this machine that fails in every way: it hangs
 // up, it is silent, it asks for patience; and then it answers.
 

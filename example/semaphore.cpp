@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Ten tasks, three permits: a semaphore limits how many of them run at once.
 // The same in three styles: coroutines, callbacks, and futures on threads that may block.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A token bucket: ten requests at once, and then five each second. Fifteen come at the same
 // time; the times at which they go are those of a simulated clock, so that nobody has to wait.
 

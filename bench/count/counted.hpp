@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The workloads with sizes for counting: `n` operations, on one thread.
 #pragma once
 

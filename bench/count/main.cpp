@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Runs one workload so many times on one thread, for valgrind to count the instructions:
 // count <workload> <n>. See bench/instructions.
 #include "workload.hpp"

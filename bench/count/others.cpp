@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What users would pick instead, and floors.
 #include "counted.hpp"
 

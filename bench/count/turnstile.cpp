@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include "counted.hpp"
 
 #include <turnstile/sync/auto_reset_event.hpp>

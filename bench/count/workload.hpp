@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What can be counted. Turnstile and those beside it are in translation units of their own: what
 // the compiler inlines of one must not depend on how much there is of the other.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Barriers under one interface, Barrier(context, parties) with arrive() to be awaited, and
 // what is measured of them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Circuit breakers and bulkheads, and what people write by hand instead.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Counters and latches under one interface, and what is measured of them.
 #pragma once
 

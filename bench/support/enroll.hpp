@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Registers benchmarks as <workload>/<competitor>; bench/run makes its table of these names.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Events under one interface: Event(context), wait() to be awaited, wait(token), and
 // wake_all(), which lets all who wait go and leaves the event unset.
 #pragma once

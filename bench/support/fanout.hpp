@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Fan-out under one interface: Fanout(context, receivers), receive(i) to be awaited, value(i,
 // what that gave), and send(value), which reaches all of them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What is measured of fan-out, over any competitor; as in workloads.hpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Mutexes and semaphores under one interface: Gate(context, permits), acquire() to be
 // awaited, release().
 #pragma once

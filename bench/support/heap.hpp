@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // How often the program went to the heap, and how much of it is in use.
 #pragma once
 

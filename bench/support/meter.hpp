@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Measures time and heap allocations between two points.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Where coroutines stay between two rounds of a benchmark, at next to no cost.
 #pragma once
 

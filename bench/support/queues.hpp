@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Queues under one interface, Queue(context, capacity), push(i) and pop() to be awaited; and
 // what is measured with them.
 #pragma once

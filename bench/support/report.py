@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSL-1.0
 """Runs turnstile_bench and prints its results as one table."""
 
 import argparse

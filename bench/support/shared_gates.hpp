@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Read-write locks under one interface: Lock(context), acquire_shared() and acquire() to be
 // awaited; what these give releases itself, or release_shared() and release() do. And the
 // workload for them.

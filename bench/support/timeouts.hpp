@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Time limits around an operation that completes at once, for calls<...>: what the limit itself
 // costs.
 #pragma once

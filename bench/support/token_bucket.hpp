@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What people write when they need a rate limiter: a mutex and some arithmetic.
 #pragma once
 

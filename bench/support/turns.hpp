@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Two coroutines that take turns, and wait for each other in different ways: Turns(context),
 // wait_for(who) to be awaited, and pass_to(who).
 #pragma once

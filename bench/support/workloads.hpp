@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What is measured, over any competitor. Each workload checks its own result, and returns
 // whether it was right.
 #pragma once

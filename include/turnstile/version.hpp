@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The version of Turnstile. CMake checks that it agrees with the project's.
 #pragma once
 

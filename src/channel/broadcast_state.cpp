@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/channel/detail/broadcast_state.hpp>
 
 #include <algorithm>

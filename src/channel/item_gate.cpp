@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/channel/detail/item_gate_impl.hpp>
 #include <turnstile/channel/detail/line_store.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/channel/detail/watch_state.hpp>
 
 namespace turnstile::detail {

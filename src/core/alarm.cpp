@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/core/detail/alarm.hpp>
 
 namespace turnstile::detail {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/core/detail/buffer_allocator.hpp>
 #include <turnstile/core/detail/completion_target.hpp>
 

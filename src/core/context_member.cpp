@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/core/detail/context_member.hpp>
 
 #include <boost/intrusive/list.hpp>

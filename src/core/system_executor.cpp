@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/core/detail/system_executor.hpp>
 
 #include <boost/asio/execution/blocking.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/resilience/detail/call_window.hpp>
 
 #include <algorithm>

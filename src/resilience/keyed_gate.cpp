@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/resilience/detail/keyed_gate.hpp>
 
 namespace turnstile::detail {

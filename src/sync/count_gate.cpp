@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/sync/detail/count_gate.hpp>
 
 namespace turnstile::detail {

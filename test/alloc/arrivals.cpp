@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Heap allocations of latch, counter and barrier: none without contention, and none for a
 // wake-up.
 #include "alloc/heap.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // How often operations go to the global heap: never when nobody contends, and once warm not
 // when they do.
 #include "alloc/heap.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Allocation k fails, once or for ever, for every k: nothing is lost, nothing is doubled.
 #include "alloc/sweep.hpp"
 #include "contract/subject.hpp"

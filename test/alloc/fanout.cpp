@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // How often broadcast, watch and oneshot go to the global heap, and what becomes of them when
 // it is empty.
 #include "alloc/heap.hpp"

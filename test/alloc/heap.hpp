@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The global heap, watched: how often it is asked, and when it is to say no.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Executors too large for the buffer in any_io_executor: whatever is made of one takes memory,
 // and there is none.
 #include "alloc/sweep.hpp"

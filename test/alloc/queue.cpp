@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // How often queues go to the heap, and that nothing is lost when it says no.
 #include "alloc/heap.hpp"
 #include "kit/run.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Rate limiters and the heap: none when nobody waits, none to wake once warm; and when a timer
 // cannot be armed for want of memory, nobody waits for ever.
 #include "alloc/heap.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What calls through circuit breakers and bulkheads take from the heap: nothing.
 #include "alloc/heap.hpp"
 #include "kit/run.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Heap allocations of shared_mutex and condition: none once warm, and a wait that has started
 // needs no more memory, so that it cannot fail half-way.
 #include "alloc/heap.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Objects on a strand that has no memory for a wake-up: it goes with the next, and until then
 // the wait is not over.
 #include "alloc/heap.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Allocation k fails while a timeout, a retry or a hedge is started: it starts wholly, or not
 // at all. The handler has a strand already: making one does not survive a failure
 // in Asio 1.81.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The sweep of tests with a failing heap.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Operations of queues with their results, which can be cancelled; few types, so that the tests
 // compile fast.
 #pragma once

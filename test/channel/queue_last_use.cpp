@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What a call lets go may destroy the queue, on another thread, before the call is over. That it
 // is really not touched any more is for the address sanitizer to say.
 #include "kit/thread_executor.hpp"

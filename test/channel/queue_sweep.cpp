@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Cancel at step k, for every k and in many orders: no item is lost, doubled or out of order.
 #include "channel/operation.hpp"
 #include "kit/chaos_executor.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Values of every kind: each is delivered, given back or destroyed exactly once.
 #include "channel/operation.hpp"
 #include "kit/mindful.hpp"

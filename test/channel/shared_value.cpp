@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/channel/broadcast.hpp>
 #include <turnstile/channel/shared_value.hpp>
 #include <turnstile/channel/watch.hpp>

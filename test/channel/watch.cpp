@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include "kit/completion.hpp"
 #include "kit/policies.hpp"
 #include "kit/run.hpp"

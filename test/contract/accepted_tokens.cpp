@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Every initiating function says in its signature which tokens it takes: what is none, or a
 // handler for something else, does not reach its body.
 #include <turnstile/turnstile.hpp>

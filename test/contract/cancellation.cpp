@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A wait that is cancelled before its handler starts to run has consumed nothing.
 #include "contract/subject.hpp"
 #include "kit/run.hpp"

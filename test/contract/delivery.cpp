@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Where, when and in what order handlers run.
 #include "contract/subject.hpp"
 #include "kit/run.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Makes a subject of the contract from its description; see subjects.hpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What happens when the object, the context, or the memory of an operation goes away.
 #include "contract/subject.hpp"
 #include "kit/run.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Awaitable operators and parallel groups: whatever loses a race has consumed nothing.
 #include "contract/subject.hpp"
 #include "kit/run.hpp"

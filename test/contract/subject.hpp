@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A waiting operation as the contract tests see it: one abstract class for all of them, so
 // that a test is compiled once, and not once for each operation.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What a subject of the contract is made of, for test/contract/subjects/<primitive>.hpp. To
 // add a primitive: write its subjects there, and beside it a .cpp with
 // ENROLL_SUBJECTS(<primitive>_subjects).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Cancel at step k, for every k, in every order a seed can think of.
 #include "contract/subject.hpp"
 #include "kit/chaos_executor.hpp"

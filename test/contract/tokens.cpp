@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Every completion token works on every operation, whether it has to wait or not.
 #include "contract/subject.hpp"
 #include "kit/run.hpp"

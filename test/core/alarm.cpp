@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // One timer for all who wait for a time, on a small state that has nothing else.
 #include "kit/completion.hpp"
 #include "kit/manual_clock.hpp"

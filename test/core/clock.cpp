@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include "kit/manual_clock.hpp"
 
 #include <turnstile/core/clock.hpp>

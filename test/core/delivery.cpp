@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A drain that cannot post its successor, since the executor has no memory for it, does all of
 // the work itself.
 #include "kit/completion.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include "kit/run.hpp"
 
 #include <turnstile/core/detail/executor_work.hpp>

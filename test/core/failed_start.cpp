@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // An operation that cannot be made: what it was granted is given back, and what it was to
 // live in may be gone.
 #include "kit/thread_executor.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The frames that a thread keeps for the next call of the same coroutine.
 #include "kit/run.hpp"
 

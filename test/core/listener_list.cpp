@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include "kit/policies.hpp"
 
 #include <turnstile/core/detail/listener_list.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // In a ctest of its own, since any thread before it would make the process one of several.
 #include <turnstile/core/detail/light_mutex.hpp>
 #include <turnstile/core/detail/lone_thread.hpp>

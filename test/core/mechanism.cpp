@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The parts of core/ that no single primitive shows.
 #include "kit/chaos_executor.hpp"
 #include "kit/completion.hpp"

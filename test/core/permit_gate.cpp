@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What happens between two steps of a lock-free path: here the test decides it.
 #include <turnstile/core/detail/permit_gate.hpp>
 

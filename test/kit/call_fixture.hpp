@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A call of something that runs an operation, on a clock moved by hand.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // An execution context that runs what was posted in a seeded random order.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSL-1.0
 # cmake -DPROGRAM=<test_core> -P check_watchdog.cmake: a case that hangs is ended, with its name.
 set(case watchdog/a_case_that_hangs)
 set(ENV{TURNSTILE_WATCHDOG} 1)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A handler that is watched: it must be invoked once, and not be dropped uninvoked.
 #pragma once
 

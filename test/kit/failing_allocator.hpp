@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // An allocator that counts, and fails when told to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A clock that stands still until a test moves it, and a timer that follows it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A value that looks, when it goes, whether that is too late: for results, which must go before a
 // handler that may own where they come from.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Operations that do as a test says.
 #pragma once
 

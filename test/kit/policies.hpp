@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Both twins of each primitive, for tests that hold for either.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Running contexts to the end.
 #pragma once
 

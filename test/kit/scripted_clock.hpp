@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A clock whose alarms go off inside the call that moves it, on any execution context: for
 // the contract, where granting is letting time pass.
 #pragma once

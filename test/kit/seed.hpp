@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Seeds of randomised tests: printed with every failure, replayed with TURNSTILE_SEED.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // An executor that runs each function on a thread of its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Real threads, for the stress tests.
 #pragma once
 

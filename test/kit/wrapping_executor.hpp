@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // An executor around another, to interfere with what it is given.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A program of somebody who uses Turnstile: one object of each kind, for any thread and for one
 // strand, so that whatever is compiled into the library is linked from outside.
 

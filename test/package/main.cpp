@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A program of somebody who uses Turnstile.
 
 #include <turnstile/sync/mutex.hpp>

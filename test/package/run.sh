@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
 # Builds and runs the consumer program in one of the ways a project can use Turnstile:
 #   run.sh <way> <build folder> [<jobs>]
 # Ways: find_package-static, find_package-shared, pkg-config-static, pkg-config-shared,

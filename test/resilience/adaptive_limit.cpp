@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/adaptive_limit.hpp>
 

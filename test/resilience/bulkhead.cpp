@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include "kit/completion.hpp"
 #include "kit/manual_clock.hpp"
 #include "kit/policies.hpp"

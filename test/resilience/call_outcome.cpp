@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/call_outcome.hpp>
 #include <turnstile/resilience/detail/held_call.hpp>

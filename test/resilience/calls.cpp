@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Calls of breakers, bulkheads and limiters, when something goes wrong around the operation.
 #include "kit/completion.hpp"
 #include "kit/failing_allocator.hpp"

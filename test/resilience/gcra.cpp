@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The rule by itself: time goes in, a decision comes out.
 #include <turnstile/resilience/gcra.hpp>
 

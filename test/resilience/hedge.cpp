@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include "kit/call_fixture.hpp"
 #include "kit/failing_allocator.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What lets others go is over for the object by then: they may destroy it, on another thread.
 // That it is really not touched any more is for the address sanitizer to say.
 #include "kit/thread_executor.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Rate limiters that follow the manual clock.
 #pragma once
 

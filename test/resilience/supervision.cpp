@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Timeouts, retries and hedges around a semaphore, disturbed at every step: no permit is lost,
 // and every call completes once.
 #include "kit/chaos_executor.hpp"

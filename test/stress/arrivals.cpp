@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Latch, counter and barrier with real threads; meant for TSan as much as for the invariants.
 #include "kit/threads.hpp"
 

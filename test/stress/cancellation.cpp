@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Cancellation slots that come to their end as their operations do, on another thread. Whether
 // that is a race is for the thread sanitizer to say.
 #include "kit/threads.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Producers and consumers on real threads, some of whom are cancelled.
 #include "kit/threads.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Real threads on one queue: every item arrives exactly once, whatever is cancelled.
 #include "kit/joining_thread.hpp"
 #include "kit/threads.hpp"

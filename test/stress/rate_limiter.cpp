@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A rate limiter under real threads, by a clock that the threads move themselves.
 #include "kit/joining_thread.hpp"
 

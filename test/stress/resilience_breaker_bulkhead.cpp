@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Circuit breakers and bulkheads on real threads; meant for TSan as much as for the invariants.
 #include <turnstile/resilience/bulkhead.hpp>
 #include <turnstile/resilience/circuit_breaker.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Readers, writers and upgraders on real threads, some of them cancelled.
 #include "kit/threads.hpp"
 

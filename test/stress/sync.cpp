@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Real threads on one object; meant for TSan as much as for the invariants.
 #include "kit/threads.hpp"
 

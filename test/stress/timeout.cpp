@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Operations that are timed out, retried, hedged and cancelled on several threads, without a
 // strand of the user's.
 #include <turnstile/resilience/hedge.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include <turnstile/sync/shared_mutex.hpp>
 #include <turnstile/sync/upgrade_lock.hpp>
 

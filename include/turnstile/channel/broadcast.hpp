@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A broadcast channel: every receiver gets every value, from a ring that they share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A channel for one value: an answer, an error, or the news that none will come.
 #pragma once
 

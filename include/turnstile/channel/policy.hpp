@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What a queue does when it is full, in which order it serves, and how it is closed.
 #pragma once
 

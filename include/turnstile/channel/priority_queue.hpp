@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A queue that serves the lowest priority first, and among equals the oldest.
 #pragma once
 

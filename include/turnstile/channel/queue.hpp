@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A queue between asynchronous producers and consumers: bounded, unbounded, or a rendezvous.
 #pragma once
 

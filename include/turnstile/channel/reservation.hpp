@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A place in a queue, taken before there is something to put there.
 #pragma once
 

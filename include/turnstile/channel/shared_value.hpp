@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A value that a channel stores once and hands out to many.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A watched value: the latest one counts, and whoever wants to know waits for the next.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The clock policy: every time-based object takes its clock as a template parameter, and
 // every policy counts in integer nanoseconds that saturate instead of overflowing.
 #pragma once

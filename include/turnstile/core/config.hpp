@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Every test for a version of Boost, or for what else is there, in one place.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The completion tokens an operation takes, and the one used when a caller names none.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What can go wrong, other than a cancellation (asio::error::operation_aborted).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Attributes. TURNSTILE_EXPORT marks what lives in the compiled library.
 //
 // TURNSTILE_SHARED comes with the CMake target and the .pc file of a shared build;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Operations: anything Asio can initiate, as one concept. What runs operations for others
 // (timeout, retry, breaker, groups...) takes them in this form.
 #pragma once

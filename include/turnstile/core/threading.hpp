@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Who may touch an object's state: any thread, or one strand.
 #pragma once
 

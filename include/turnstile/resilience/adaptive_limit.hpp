@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Limits on concurrency that find their own size, from how long calls take and how they end.
 // State machines without I/O or clock; bulkhead.hpp uses them.
 #pragma once

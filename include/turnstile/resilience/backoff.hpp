@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // How long to wait between attempts: rules without I/O.
 #pragma once
 

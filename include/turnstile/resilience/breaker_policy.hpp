@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The rules of a circuit breaker: time and outcomes go in, decisions come out. No I/O, no
 // clock, no lock; circuit_breaker.hpp has the object that lives with an executor.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A bulkhead: so many at a time, so many may wait, and not for longer than that.
 #pragma once
 

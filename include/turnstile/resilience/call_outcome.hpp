@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What the end of a call says about the service that was called.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A circuit breaker: stops calling what does not answer, and finds out when it does again.
 #pragma once
 

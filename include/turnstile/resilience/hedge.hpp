@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Starting a second attempt when the first takes long: whoever succeeds first wins.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // When to start another attempt beside the first.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Percentiles of latencies, in little memory.
 #pragma once
 

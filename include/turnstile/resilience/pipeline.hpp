@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Timeouts, retries, breakers, limits... around an operation, in the order they are written.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Calls that were not let through: how to recognise them, and their exception.
 #pragma once
 

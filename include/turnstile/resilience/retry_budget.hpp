@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A limit on retries over many calls, so that they do not make an outage worse.
 #pragma once
 

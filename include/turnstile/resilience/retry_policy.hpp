@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // When to try again: settings, and the decisions as a state machine without I/O.
 #pragma once
 

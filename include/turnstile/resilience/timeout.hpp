@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A limit on the time of any operation: as a token, as a function, and as a stage.
 #pragma once
 

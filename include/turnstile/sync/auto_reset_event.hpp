@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // An auto-reset event: each set() lets one waiter through; one set is stored.
 #pragma once
 

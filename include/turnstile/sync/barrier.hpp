@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A barrier: parties wait for each other, round after round.
 #pragma once
 

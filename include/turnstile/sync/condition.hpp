@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // An asynchronous condition variable: the lock is held again whatever a wait ends with.
 #pragma once
 

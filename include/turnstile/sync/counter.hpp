@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // An awaitable counter: an integer that asynchronous code can wait for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A manual-reset event: one set() lets everybody through, until clear().
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A latch: opens, for good, when its count has come down to zero.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // An asynchronous mutex: FIFO, cancellable, and without a trip through the scheduler while
 // nobody contends for it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Permits of a semaphore, as a value that gives them back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // An asynchronous counting semaphore: n permits at a time, a maximum, resize and close.
 #pragma once
 

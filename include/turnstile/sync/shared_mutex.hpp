@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // An asynchronous read-write lock: fair or not, as you choose, with upgrade and downgrade.
 #pragma once
 

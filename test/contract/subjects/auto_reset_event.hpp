@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The subjects of auto_reset_event::async_wait.
 #pragma once
 

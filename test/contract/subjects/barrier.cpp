@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #include "contract/subjects/barrier.hpp"
 
 #include "contract/enroll.hpp"

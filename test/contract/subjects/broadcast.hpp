@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // One receiver of a broadcast, whose values are the grants.
 #pragma once
 

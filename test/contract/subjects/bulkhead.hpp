@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Waiting for a place in a bulkhead. Places may be waited for as long as nobody moves the clock.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Waiting for a state of a circuit breaker.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The waiting operations of condition.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Waiting for permits of one key's bucket: granting is letting time pass.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The subjects of mutex::async_lock.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // A oneshot for each operation, since it serves only one: a grant sends to all of them, and
 // to those to come.
 #pragma once

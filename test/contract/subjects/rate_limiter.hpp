@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Waiting for permits of a rate limiter: granting is letting time pass.
 #pragma once
 

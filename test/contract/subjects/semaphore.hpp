@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // The subjects of semaphore::async_acquire, of one permit and of several.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // Waiting for a change of a watch, and for a value that satisfies a predicate.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #pragma once
 
 // What waits at a queue: the waiters with what they hold, and the Asks for start_wait.hpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 // What item_gate.hpp leaves out: compiled into the library for the stores that do not depend
 // on a user's type, and included where they do.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #pragma once
 
 // A handler that is lent to an operation: if the initiation throws, and the operation has not

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSL-1.0
 #pragma once
 
 // Running operations on behalf of a handler, with the means to cancel each of them: what
