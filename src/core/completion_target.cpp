@@ -118,20 +118,34 @@ void track(const asio::strand<Inner>& strand, work_guard& work)
     completion_target(strand.get_inner_executor()).track_in(work);
 }
 
-bool has_stopped_at(const io_executor& executor) noexcept
-{
-    return asio::query(executor, execution::context).stopped();
-}
+// The io_context's executor that this executor is, or is a strand of; null if there is none.
+const io_executor* io_executor_of(const io_executor& executor) noexcept { return &executor; }
 
 template <class Executor>
-bool has_stopped_at(const Executor&) noexcept
+const io_executor* io_executor_of(const Executor&) noexcept
 {
-    return false;
+    return nullptr;
 }
 
-bool has_stopped_at(const asio::strand<io_executor>& strand) noexcept
+const io_executor* io_executor_of(const asio::any_io_executor& executor) noexcept
 {
-    return has_stopped_at(strand.get_inner_executor());
+    return executor.target<io_executor>();
+}
+
+bool has_stopped_at(std::monostate) noexcept { return false; }
+
+template <class Executor>
+bool has_stopped_at(const Executor& executor) noexcept
+{
+    const io_executor* const io = io_executor_of(executor);
+    return io && asio::query(*io, execution::context).stopped();
+}
+
+template <class Inner>
+bool has_stopped_at(const asio::strand<Inner>& strand) noexcept
+{
+    const Inner inner = strand.get_inner_executor();
+    return has_stopped_at(inner);
 }
 
 template <class Executor>
@@ -145,9 +159,11 @@ bool is_left(const io_executor& executor) noexcept
     return !executor.running_in_this_thread() && !has_stopped_at(executor);
 }
 
-bool is_left(const asio::strand<io_executor>& strand) noexcept
+template <class Inner>
+bool is_left(const asio::strand<Inner>& strand) noexcept
 {
-    return !strand.running_in_this_thread() && !has_stopped_at(strand);
+    const Inner inner = strand.get_inner_executor();
+    return io_executor_of(inner) && !strand.running_in_this_thread() && !has_stopped_at(inner);
 }
 
 } // namespace

@@ -148,6 +148,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_stopped_context_soon_runs_no_more_of_a_drain, Ev
     asio::io_context io;
     stops_soon<asio::io_context::executor_type, Event>(io.get_executor(), io);
     stops_soon<asio::strand<asio::io_context::executor_type>, Event>(asio::make_strand(io), io);
+    stops_soon<asio::strand<asio::any_io_executor>, Event>(
+        asio::make_strand(asio::any_io_executor(io.get_executor())), io);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

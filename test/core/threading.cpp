@@ -2,16 +2,29 @@
 #include "kit/policies.hpp"
 #include "kit/run.hpp"
 
+#include <turnstile/channel/queue.hpp>
 #include <turnstile/core/detail/permit_gate.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/sync/event.hpp>
+#include <turnstile/sync/mutex.hpp>
+#include <turnstile/sync/shared_mutex.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <future>
+#include <mutex>
 #include <thread>
 #include <type_traits>
+
+#if __has_include(<sys/wait.h>)
+#    include <sys/wait.h>
+#    include <unistd.h>
+#endif
 
 namespace {
 
@@ -177,6 +190,67 @@ BOOST_AUTO_TEST_CASE(a_call_where_nothing_can_be_told_is_let_pass)
     BOOST_TEST(!gate.called_from_wrong_strand());
     gate.retire();
 }
+
+#if !defined(NDEBUG) && __has_include(<sys/wait.h>)
+
+// Whether f ends its process by an assertion that fails. It runs in a process of its own.
+template <class F>
+bool fails_an_assertion(F f)
+{
+    const pid_t child = ::fork();
+    if (child == 0) {
+        std::signal(SIGABRT, SIG_DFL);
+        std::fclose(stderr);
+        f();
+        std::_Exit(0);
+    }
+    int status = 0;
+    BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+// Calls `use` from outside the context while another thread runs inside.
+template <class Object, class... Args>
+bool is_caught(void (*use)(Object&), Args... args)
+{
+    return fails_an_assertion([&] {
+        asio::io_context io;
+        Object object(io, args...);
+        std::promise<void> inside;
+        std::promise<void> end;
+        std::thread worker([&] {
+            asio::post(io, [&] {
+                use(object); // right here, and remembered
+                inside.set_value();
+                end.get_future().wait();
+            });
+            io.run();
+        });
+        inside.get_future().wait();
+        use(object);
+        end.set_value();
+        worker.join();
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_public_call_from_the_wrong_strand_fails_an_assertion)
+{
+    namespace local = turnstile::local;
+    using upgradable = turnstile::upgrade_lock<local::shared_mutex>;
+    BOOST_TEST(is_caught<local::event>([](local::event& e) { e.set(); }));
+    BOOST_TEST(is_caught<local::queue<int>>([](local::queue<int>& q) { (void)q.try_push(1); }, 4U));
+    BOOST_TEST(
+        is_caught<local::mutex>([](local::mutex& m) { m.async_lock([](auto, const auto&) {}); }));
+    BOOST_TEST(is_caught<local::shared_mutex>([](local::shared_mutex& m) {
+        static upgradable held;
+        if (!held)
+            held = upgradable(m, std::try_to_lock);
+        else
+            m.async_upgrade(held, [](auto, const auto&) {});
+    }));
+}
+
+#endif
 
 BOOST_AUTO_TEST_SUITE_END()
 

@@ -27,12 +27,13 @@ struct shared_ask {
 
     TURNSTILE_HOT verdict try_now() const noexcept
     {
-        BOOST_ASSERT(&owner->state() == gate); // which looks at the strand
+        check_strand();
         return gate->try_take(hold::nothing, wants) ? verdict::granted() : verdict::wait();
     }
     void give_back() const noexcept { gate->give(wants); }
     void prepare(shared_waiter& w) const noexcept { w.wants = wants; }
     Lock take_now() const noexcept { return lock_access::make<Lock>(owner, *gate); }
+    void check_strand() const noexcept { BOOST_ASSERT(&owner->state() == gate); }
 };
 
 // A wait to exchange the lock in `held`, which has `has`, for an exclusive one. A dropped
@@ -49,6 +50,7 @@ struct upgrade_ask : shared_ask<Owner, unique_lock<Owner>, hold::exclusive> {
 
     verdict try_now() const noexcept
     {
+        this->check_strand();
         if (lock_access::gate_of(*held) != this->gate)
             return verdict::refused(errc::not_locked);
         return this->state().try_take(has, hold::exclusive) ? verdict::granted() : verdict::wait();
