@@ -741,8 +741,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(predictions_are_kept_whatever_others_do, P, kit::p
                 const nanoseconds within = l.time_until(n);
                 wait& w = waits.emplace_back();
                 l.async_acquire(
-                    n, within,
-                    asio::bind_cancellation_slot(w.signal.slot(), w.c.handler(nothing)));
+                    n, within, asio::bind_cancellation_slot(w.signal.slot(), w.c.handler(nothing)));
                 break;
             }
             default:

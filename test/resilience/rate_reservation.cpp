@@ -299,8 +299,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_returns_the_idle_time_of_all_bandwidths,
 }
 
 // A grant goes back while a waiter, and the reservation behind it, are still in line.
-BOOST_AUTO_TEST_CASE_TEMPLATE(in_line_lets_no_accepted_waiter_fail_after_a_refund, P,
-                              kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(in_line_lets_no_accepted_waiter_fail_after_a_refund, P, kit::policies)
 {
     kit::drained_context io;
     limiter_of<P> l(io, per_second(1, 2));

@@ -80,9 +80,8 @@ struct key_bucket {
     }
     rate_stamp take(rate_moment when, std::uint64_t n) noexcept
     {
-        const gcra::ticks time = when.is_opening
-                                     ? rule.reached(since(when.time), rule.opens(full, n))
-                                     : at(when.time);
+        const gcra::ticks time =
+            when.is_opening ? rule.reached(since(when.time), rule.opens(full, n)) : at(when.time);
         const auto before = static_cast<std::int64_t>(std::max(full, time) / rule.scale());
         full = rule.charged(full, time, n);
         return {when.time, saturating_add(origin, nanoseconds(before)), refunds};
