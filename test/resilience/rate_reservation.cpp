@@ -299,30 +299,30 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_returns_the_idle_time_of_all_bandwidths,
     BOOST_TEST(l.time_until().count() == nanoseconds(100ms).count());
 }
 
-// The grant of `taken` goes back while a reservation is behind the waiters.
+// A grant goes back while a waiter, and the reservation behind it, are still in line.
 BOOST_AUTO_TEST_CASE_TEMPLATE(in_line_lets_no_accepted_waiter_fail_after_a_refund, P, kit::policies)
 {
     kit::drained_context io;
     limiter_of<P> l(io, per_second(1, 2));
     asio::cancellation_signal signal;
     completion taken;
-    l.async_acquire(2, asio::bind_cancellation_slot(signal.slot(), taken.handler(nothing)));
+    l.async_acquire(1, asio::bind_cancellation_slot(signal.slot(), taken.handler(nothing)));
+    BOOST_TEST(l.try_acquire());
     completion before;
     l.async_acquire(2, 2s, before.handler(nothing));
-    auto r = l.reserve(2);
+    const auto r = l.reserve(2);
     BOOST_TEST(r.delay().count() == nanoseconds(4s).count());
-    const nanoseconds delay = l.time_until();
-    completion behind;
-    l.async_acquire(1, delay, behind.handler(nothing));
     signal.emit(asio::cancellation_type::terminal);
-    for (int i = 0; i != 50; ++i)
+    completion behind;
+    l.async_acquire(1, l.time_until(), behind.handler(nothing));
+    for (int i = 0; i != 60; ++i)
         pass(io, 100ms);
     BOOST_TEST(taken.aborted());
     BOOST_TEST(before.succeeded());
     BOOST_TEST(behind.succeeded());
 }
 
-// The slower limit gives the second reservation an earlier time than the first.
+// The new limits give the second reservation an earlier time than the first.
 BOOST_AUTO_TEST_CASE_TEMPLATE(of_an_earlier_time_is_used_first_after_a_change_of_the_limits, P,
                               kit::policies)
 {
