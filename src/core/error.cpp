@@ -71,7 +71,7 @@ std::string_view to_string(errc code) noexcept
     case errc::over_release:
         return "release exceeds the maximum";
     case errc::not_locked:
-        return "the mutex is not locked";
+        return "the lock is not held, or not by this caller";
     case errc::negative_count:
         return "the count would fall below its lower bound";
     case errc::too_large:
@@ -79,7 +79,7 @@ std::string_view to_string(errc code) noexcept
     case errc::invalid_argument:
         return "an argument is out of range";
     case errc::rejected:
-        return "rejected: no room, and the policy is not to wait";
+        return "rejected: no room, or nothing more is accepted";
     case errc::rate_limited:
         return "the rate limit is exceeded";
     case errc::circuit_open:

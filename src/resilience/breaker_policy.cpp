@@ -320,6 +320,9 @@ nanoseconds breaker_policy::retry_after(nanoseconds now) const noexcept
     const bool has_room = state_ == circuit_state::half_open && probes_out_ != slots_.size();
     if (state_ == circuit_state::closed || has_room)
         return nanoseconds::zero();
+    // The outcome of the probes decides; at their deadline the circuit opens again.
+    if (state_ == circuit_state::half_open)
+        return nanoseconds::max();
     const nanoseconds until = pending_ ? open_until_ : next_change();
     if (until == nanoseconds::max())
         return until;

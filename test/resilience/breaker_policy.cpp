@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(no_more_than_so_many_probes_are_out)
     }
     BOOST_TEST(probes.size() == 3U);
     BOOST_TEST(b.policy.probes_out() == 3U);
-    BOOST_TEST((b.policy.retry_after(b.now) == 30s)); // the probes' deadline at the latest
+    BOOST_TEST((b.policy.retry_after(b.now) == nanoseconds::max())); // the probes decide
     b.report(probes[1], call_outcome::ignored);
     BOOST_TEST((b.policy.retry_after(b.now) == 0s));
     BOOST_TEST(b.admit().has_value());
@@ -498,7 +498,6 @@ BOOST_AUTO_TEST_CASE(the_earliest_deadline_of_several_probes_opens_it)
     b.pass(500ms);
     BOOST_TEST(b.admit().has_value());
     BOOST_TEST((b.policy.next_change() == b.now + 500ms));
-    BOOST_TEST((b.policy.retry_after(b.now) == 500ms));
     b.pass(500ms - 1ns);
     BOOST_TEST(b.state() == circuit_state::half_open);
     b.pass(1ns); // the first one's deadline
