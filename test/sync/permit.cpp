@@ -137,6 +137,9 @@ BOOST_AUTO_TEST_CASE(there_may_be_more_of_them_than_are_counted)
     BOOST_TEST(!none);
     all.clear();
     BOOST_TEST(large.available() == many);
+    // A state whose count has reached the bound is never freed: the leak sanitizer finds it here.
+    static const auto* const kept = new permit(large.try_acquire());
+    BOOST_TEST(static_cast<bool>(*kept));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
