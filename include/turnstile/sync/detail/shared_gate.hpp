@@ -176,9 +176,18 @@ private:
         hold wants;
         way how;
 
+        // A handle has what it gives, unless its upgrade was granted and has not completed: then
+        // there is a writer.
+        TURNSTILE_HOT constexpr word_type taken_over() const noexcept
+        {
+            const bool can_be_upgraded = has == hold::shared || has == hold::upgradable;
+            return can_be_upgraded && how == way::as_handle ? writer : 0;
+        }
+
         TURNSTILE_HOT bool operator()(word_type& word) const noexcept
         {
-            if ((low(word) & low(contended | orphaned)) != 0 || !holds(word, has, how) ||
+            if ((low(word) & low(contended | orphaned | taken_over())) != 0 ||
+                (how == way::by_hand && !holds(word, has, how)) ||
                 !is_free_for(without(word, has, how), wants))
                 return false;
             word = with(without(word, has, how), wants, how);
