@@ -7,6 +7,12 @@
 #include <utility>
 
 namespace turnstile::detail {
+namespace {
+
+// What a change of the limits adds to the number of refunds.
+constexpr std::uint64_t one_change = std::uint64_t(1) << 32;
+
+} // namespace
 
 template <class Threading>
 rate_levels<Threading>::plan::plan(std::vector<bandwidth> l) : limits(std::move(l))
@@ -247,6 +253,11 @@ template <class Threading>
 void rate_levels<Threading>::reserve(rate_claim& claim, nanoseconds now,
                                      const rate_line& line) noexcept
 {
+    if (claim.ready_at <= now && line.empty()) { // as a grant
+        claim.stamp = take({now}, claim.need);
+        note_change();
+        return;
+    }
     check_tails(now, line);
     append({std::max(claim.ready_at, tail_opens(claim.need)), true}, claim.need);
     claim.number = ++reservations_;
@@ -300,15 +311,28 @@ void rate_levels<Threading>::measure(nanoseconds now, const rate_line& line) noe
 {
     each([](const gcra&, gcra::ticks& full, bounds& b) { b.tail = full; });
     auto claim = promised_.begin();
+    bool kept = true; // every promise, in this order
     const auto append_claims = [&](std::uint64_t last) {
-        for (; claim != promised_.end() && claim->number <= last; ++claim)
+        for (; claim != promised_.end() && claim->number <= last; ++claim) {
+            kept = kept && tail_opens(claim->need) <= claim->ready_at;
             append({claim->ready_at, true}, claim->need);
+        }
     };
     line.each([&](const rate_waiter& w) {
         append_claims(w.reservations);
         append({std::max(now, tail_opens(w.need)), true}, w.need);
     });
     append_claims(reservations_);
+    if (!kept) {
+        // After a change of the limits a waiter may have to wait for promises behind it.
+        each([](const gcra&, gcra::ticks& full, bounds& b) { b.tail = full; });
+        for (const rate_claim& c : promised_)
+            append({c.ready_at, true}, c.need);
+        const nanoseconds last = std::max(now, promised_.back().ready_at);
+        line.each([&](const rate_waiter& w) {
+            append({std::max(last, tail_opens(w.need)), true}, w.need);
+        });
+    }
     changes_ = 0;
 }
 
@@ -353,6 +377,8 @@ template <class Threading>
 void rate_levels<Threading>::give_back(nanoseconds now, std::uint64_t n,
                                        const rate_stamp& stamp) noexcept
 {
+    if (refunds_.load(std::memory_order_relaxed) - stamp.refunds >= one_change)
+        return; // taken by earlier limits, and earned at another rate
     peak_ = std::max(peak_, first_full());
     refund r{not_full_until(stamp), nanoseconds::zero()};
     const nanoseconds idle = std::max(saturating_sub(now, r.full), nanoseconds::zero());
@@ -388,11 +414,16 @@ void rate_levels<Threading>::change(plan& next, nanoseconds now) noexcept
     const nanoseconds time = since(now);
     const gcra rule(next.limits.front());
     peak_ = std::max(peak_, first_full());
-    const nanoseconds moved(static_cast<std::int64_t>(peak_ / rule.scale() + 1));
-    const auto convert = [&](const gcra& to, const gcra& from, gcra::ticks full) {
-        return to.converted(from, full, time) - to.at(time) + to.at(moved);
+    const auto missing = [&](const gcra& to, const gcra& from, gcra::ticks full) {
+        return std::min(to.converted(from, full, time) - to.at(time), gcra::end_of_time >> 2);
     };
-    const gcra::ticks full = convert(rule, first(), first_full());
+    const gcra::ticks lacks = missing(rule, first(), first_full());
+    const gcra::ticks rest = peak_ - std::min(peak_, lacks);
+    const nanoseconds moved(static_cast<std::int64_t>(rest / rule.scale() + 1));
+    const auto convert = [&](const gcra& to, const gcra& from, gcra::ticks full) {
+        return missing(to, from, full) + to.at(moved);
+    };
+    const gcra::ticks full = lacks + rule.at(moved);
     for (std::size_t i = 0; i != next.rules.size(); ++i) {
         next.full[i] = i < rules_.size() ? convert(next.rules[i], rules_[i], full_[i])
                                          : next.rules[i].at(moved);
@@ -408,8 +439,8 @@ void rate_levels<Threading>::change(plan& next, nanoseconds now) noexcept
         least = std::min(least, other.burst());
     burst_.store(least, std::memory_order_relaxed);
     find_latest();
-    // What stamps say is in the old measure: for them too many have given back since.
-    refunds_.store(refunds_.load(std::memory_order_relaxed) + recent_.size() + 1,
+    // What stamps say is in the old measure.
+    refunds_.store(refunds_.load(std::memory_order_relaxed) + one_change,
                    std::memory_order_release);
 }
 

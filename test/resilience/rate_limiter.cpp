@@ -759,6 +759,40 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(predictions_are_kept_whatever_others_do, P, kit::p
     });
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(any_number_of_changes_of_the_limits_grants_nothing, P, kit::policies)
+{
+    kit::drained_context io;
+    const bandwidth slow{1, 1h, 8760}; // a year's worth
+    limiter_of<P> l(io, slow);
+    BOOST_TEST(l.try_acquire(8760));
+    for (int i = 0; i != 1000; ++i)
+        l.set_limits(slow);
+    BOOST_TEST(!l.try_acquire());
+    BOOST_TEST(l.time_until().count() == nanoseconds(1h).count());
+
+    limiter_of<P> fast(io, per_second(100, 100));
+    BOOST_TEST(fast.try_acquire(100));
+    fast.set_limits(bandwidth{1, nanoseconds(100'000'000'000'000'000), 1});
+    BOOST_TEST(!fast.try_acquire());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_grant_by_earlier_limits_is_not_refunded_at_the_new_rate, P,
+                              kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, bandwidth{1, 1ms, 2});
+    asio::cancellation_signal signal;
+    completion granted;
+    l.async_acquire(asio::bind_cancellation_slot(signal.slot(), granted.handler(nothing)));
+    kit::manual_clock::shift(2ms);
+    l.set_limits(bandwidth{1, 10ms, 2});
+    BOOST_TEST(l.try_acquire(2));
+    signal.emit(asio::cancellation_type::terminal);
+    pass(io, 2ms);
+    BOOST_TEST(granted.aborted());
+    BOOST_TEST(!l.try_acquire());
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(by_the_steady_clock_it_waits_too, P, kit::policies)
 {
     kit::drained_context io;

@@ -457,6 +457,50 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(alone_is_no_work_for_the_context, P, kit::policies
     BOOST_TEST(r.delay().count() == nanoseconds(1s).count());
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(by_earlier_limits_gives_no_bandwidth_back_that_is_new, P,
+                              kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, bandwidth{1, 1ms, 2});
+    auto r = l.reserve(1);
+    l.set_limits({bandwidth{1, 1ms, 4}, bandwidth{1, 1h, 2}});
+    BOOST_TEST(l.try_acquire(2));
+    r.cancel();
+    BOOST_TEST(!l.try_acquire());
+}
+
+// By the new limits the first waiter has to wait for the reservation behind it.
+BOOST_AUTO_TEST_CASE_TEMPLATE(that_new_limits_move_forward_delays_no_accepted_waiter, P,
+                              kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, bandwidth{1, 10ms, 2});
+    BOOST_TEST(l.try_acquire(2));
+    completion first;
+    l.async_acquire(2, first.handler(nothing));
+    const auto r = l.reserve(1);
+    pass(io, 1ms);
+    l.set_limits(turnstile::smooth(bandwidth{1, 10ms, 2}));
+    completion accepted;
+    l.async_acquire(1, l.time_until(1), accepted.handler(nothing));
+    for (int i = 0; i != 100; ++i)
+        pass(io, 1ms);
+    BOOST_TEST(first.succeeded());
+    BOOST_TEST(accepted.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(that_is_ready_is_charged_for_the_present, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, {bandwidth{3, 10ns, 4}, bandwidth{19, 100ns, 2}});
+    pass(io, 3ns);
+    auto first = l.reserve(1);
+    BOOST_TEST(first.delay().count() == 0);
+    BOOST_TEST(l.try_acquire());
+    const auto second = l.reserve(1);
+    BOOST_TEST(second.delay().count() == 6); // 5.26, and not before
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

@@ -268,8 +268,8 @@ void keyed_gate<Threading, Clock>::take_all(waiter_list& out) noexcept
 template <class Threading, class Clock>
 gcra keyed_gate<Threading, Clock>::change_rule(const bandwidth& limit, ready_list& ready) noexcept
 {
-    serve(ready); // by the old rule, up to now
-    ++refunds_;   // stamps are in the old measure
+    serve(ready);                       // by the old rule, up to now
+    refunds_ += key_bucket::one_change; // stamps are in the old measure
     return std::exchange(rule_, gcra(limit));
 }
 

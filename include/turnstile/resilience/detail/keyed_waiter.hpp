@@ -92,10 +92,16 @@ struct key_bucket {
     void joining(rate_waiter&, nanoseconds, const rate_line&) noexcept {}
     void note_change() noexcept {}
 
+    // What a change of the limits adds to the number of refunds.
+    static constexpr std::uint64_t one_change = std::uint64_t(1) << 32;
+
     // If somebody else has given something back since, that may have been to the same bucket: then
-    // it is not known how long it could not have been full.
+    // it is not known how long it could not have been full. What was taken by earlier limits is
+    // not given back: it was earned at another rate.
     void give_back(nanoseconds now, std::uint64_t n, const rate_stamp& stamp) noexcept
     {
+        if (refunds - stamp.refunds >= one_change)
+            return;
         const nanoseconds not_full = stamp.refunds == refunds ? stamp.full : stamp.taken;
         const nanoseconds idle = std::max(saturating_sub(now, not_full), nanoseconds::zero());
         full = rule.refunded(full, n, rule.at(idle));
