@@ -377,6 +377,23 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_key_in_use_is_never_forgotten, P, kit::policies)
     BOOST_TEST(!l.try_acquire(3));
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_grant_by_an_earlier_limit_is_not_refunded_at_the_new_rate, P,
+                              kit::policies)
+{
+    kit::drained_context io;
+    keyed_of<int, P> l(io, bandwidth{1, 1ms, 2});
+    asio::cancellation_signal signal;
+    completion granted;
+    l.async_acquire(7, 1, asio::bind_cancellation_slot(signal.slot(), granted.handler(nothing)));
+    kit::manual_clock::shift(2ms);
+    l.set_limit(bandwidth{1, 10ms, 2});
+    BOOST_TEST(l.try_acquire(7, 2));
+    signal.emit(asio::cancellation_type::terminal);
+    pass(io, 2ms);
+    BOOST_TEST(granted.aborted());
+    BOOST_TEST(!l.try_acquire(7));
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(changing_the_limit_changes_all_keys, P, kit::policies)
 {
     kit::drained_context io;
