@@ -4,8 +4,8 @@
 // users have turnstile::latch, and never need anything from turnstile::detail.
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/core/detail/io_object.hpp>
-#include <turnstile/core/detail/start_wait.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/core/threading.hpp>
 
 #include <boost/asio.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <turnstile/core/detail/checked_arithmetic.hpp>
+#include <turnstile/detail/util/checked_arithmetic.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/retry_budget.hpp>
 

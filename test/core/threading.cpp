@@ -3,7 +3,7 @@
 #include "kit/run.hpp"
 
 #include <turnstile/channel/queue.hpp>
-#include <turnstile/core/detail/permit_gate.hpp>
+#include <turnstile/sync/detail/semaphore_state.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/mutex.hpp>

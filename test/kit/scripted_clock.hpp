@@ -4,7 +4,7 @@
 #pragma once
 
 #include <turnstile/core/config.hpp>
-#include <turnstile/core/detail/alarm.hpp>
+#include <turnstile/detail/wait/timed_state.hpp>
 
 #include <atomic>
 #include <chrono>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // With handler tracking, Asio's queue entries are larger. They still fit into the memory that a
 // postable brings along: a wake-up does not allocate. Returns how many checks have failed.
-#include <turnstile/core/detail/buffer_allocator.hpp>
-#include <turnstile/core/detail/postable.hpp>
+#include <turnstile/detail/post/buffer_allocator.hpp>
+#include <turnstile/detail/post/intrusive_task.hpp>
 
 #include <boost/asio.hpp>
 

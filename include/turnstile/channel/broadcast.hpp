@@ -6,8 +6,8 @@
 #include <turnstile/channel/detail/channel_end.hpp>
 #include <turnstile/channel/shared_value.hpp>
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/core/detail/io_object.hpp>
-#include <turnstile/core/detail/start_wait.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
 

@@ -2,8 +2,8 @@
 // A queue that serves the lowest priority first, and among equals the oldest.
 #pragma once
 
-#include <turnstile/channel/detail/item_gate_impl.hpp>
-#include <turnstile/channel/detail/item_queue.hpp>
+#include <turnstile/channel/detail/queue_state_impl.hpp>
+#include <turnstile/channel/detail/queue_base.hpp>
 #include <turnstile/channel/detail/priority_store.hpp>
 #include <turnstile/core/threading.hpp>
 

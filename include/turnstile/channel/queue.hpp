@@ -2,8 +2,8 @@
 // A queue between asynchronous producers and consumers: bounded, unbounded, or a rendezvous.
 #pragma once
 
-#include <turnstile/channel/detail/item_queue.hpp>
-#include <turnstile/channel/detail/line_store.hpp>
+#include <turnstile/channel/detail/queue_base.hpp>
+#include <turnstile/channel/detail/list_store.hpp>
 #include <turnstile/core/threading.hpp>
 
 namespace turnstile {

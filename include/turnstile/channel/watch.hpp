@@ -2,11 +2,11 @@
 // A watched value: the latest one counts, and whoever wants to know waits for the next.
 #pragma once
 
-#include <turnstile/channel/detail/watch_ask.hpp>
+#include <turnstile/channel/detail/watch_request.hpp>
 #include <turnstile/channel/detail/watch_state.hpp>
 #include <turnstile/channel/shared_value.hpp>
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
 

@@ -3,7 +3,7 @@
 // every policy counts in integer nanoseconds that saturate instead of overflowing.
 #pragma once
 
-#include <turnstile/core/detail/checked_arithmetic.hpp>
+#include <turnstile/detail/util/checked_arithmetic.hpp>
 
 #include <chrono>
 #include <concepts>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <turnstile/core/config.hpp>
-#include <turnstile/core/detail/outcome.hpp>
+#include <turnstile/detail/wait/wait_outcome.hpp>
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/use_awaitable.hpp>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <turnstile/core/config.hpp>
-#include <turnstile/core/detail/operation_traits.hpp>
+#include <turnstile/detail/call/operation_traits.hpp>
 #include <turnstile/core/export.hpp>
 
 #include <boost/asio/async_result.hpp>

@@ -2,8 +2,8 @@
 // Who may touch an object's state: any thread, or one strand.
 #pragma once
 
-#include <turnstile/core/detail/cell.hpp>
-#include <turnstile/core/detail/light_mutex.hpp>
+#include <turnstile/detail/util/policy_atomic.hpp>
+#include <turnstile/detail/util/spin_mutex.hpp>
 #include <turnstile/core/export.hpp>
 
 namespace turnstile {

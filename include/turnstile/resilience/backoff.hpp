@@ -3,7 +3,7 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
-#include <turnstile/core/detail/random.hpp>
+#include <turnstile/detail/util/random.hpp>
 #include <turnstile/core/export.hpp>
 
 #include <chrono>

@@ -4,9 +4,9 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/core/detail/io_object.hpp>
-#include <turnstile/core/detail/mistakes.hpp>
-#include <turnstile/core/detail/start_wait.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/detail/call/mistakes.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/resilience/breaker_policy.hpp>

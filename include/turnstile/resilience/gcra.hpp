@@ -3,7 +3,7 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
-#include <turnstile/core/detail/checked_arithmetic.hpp>
+#include <turnstile/detail/util/checked_arithmetic.hpp>
 #include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/export.hpp>

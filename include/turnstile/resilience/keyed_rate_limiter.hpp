@@ -3,11 +3,11 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/core/detail/io_object.hpp>
-#include <turnstile/core/detail/mistakes.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/resilience/detail/key_shard.hpp>
 #include <turnstile/resilience/detail/permitted_call.hpp>
-#include <turnstile/resilience/detail/rate_ask.hpp>
+#include <turnstile/resilience/detail/rate_limiter_request.hpp>
 #include <turnstile/resilience/gcra.hpp>
 #include <turnstile/resilience/rate_options.hpp>
 

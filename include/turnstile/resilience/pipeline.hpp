@@ -4,8 +4,8 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/core/detail/mistakes.hpp>
-#include <turnstile/core/detail/supervised_call.hpp>
+#include <turnstile/detail/call/mistakes.hpp>
+#include <turnstile/detail/call/supervised_call.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/bulkhead.hpp>
 #include <turnstile/resilience/circuit_breaker.hpp>

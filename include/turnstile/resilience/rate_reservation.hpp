@@ -2,7 +2,7 @@
 // Permits of a rate limiter that will be there later.
 #pragma once
 
-#include <turnstile/resilience/detail/rate_gate.hpp>
+#include <turnstile/resilience/detail/rate_limiter_state.hpp>
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 

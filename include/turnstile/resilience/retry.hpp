@@ -4,10 +4,10 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/core/detail/io_object.hpp>
-#include <turnstile/core/detail/mistakes.hpp>
-#include <turnstile/core/detail/random.hpp>
-#include <turnstile/core/detail/supervised_call.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/detail/call/mistakes.hpp>
+#include <turnstile/detail/util/random.hpp>
+#include <turnstile/detail/call/supervised_call.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/detail/retry_supervisor.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
-#include <turnstile/core/detail/light_mutex.hpp>
-#include <turnstile/core/detail/listener_list.hpp>
+#include <turnstile/detail/util/spin_mutex.hpp>
+#include <turnstile/detail/util/listener_list.hpp>
 #include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/export.hpp>
 #include <turnstile/core/threading.hpp>

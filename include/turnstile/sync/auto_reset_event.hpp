@@ -3,8 +3,8 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/core/detail/io_object.hpp>
-#include <turnstile/core/detail/permit_ask.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/sync/detail/permit_request.hpp>
 #include <turnstile/core/threading.hpp>
 
 #include <type_traits>

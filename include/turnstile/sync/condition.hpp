@@ -3,9 +3,9 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/core/threading.hpp>
-#include <turnstile/sync/detail/condition_ask.hpp>
+#include <turnstile/sync/detail/condition_request.hpp>
 #include <turnstile/sync/mutex.hpp>
 
 #include <concepts>

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
-#include <turnstile/sync/detail/count_ask.hpp>
+#include <turnstile/sync/detail/counter_request.hpp>
 
 #include <concepts>
 #include <cstdint>

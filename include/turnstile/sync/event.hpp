@@ -3,9 +3,9 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/core/detail/flag_gate.hpp>
-#include <turnstile/core/detail/io_object.hpp>
-#include <turnstile/core/detail/start_wait.hpp>
+#include <turnstile/sync/detail/event_state.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/core/threading.hpp>
 
 #include <type_traits>

@@ -2,7 +2,7 @@
 // Permits of a semaphore, as a value that gives them back.
 #pragma once
 
-#include <turnstile/core/detail/permit_gate.hpp>
+#include <turnstile/sync/detail/semaphore_state.hpp>
 #include <turnstile/core/error.hpp>
 
 #include <cstdint>

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/core/detail/io_object.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
-#include <turnstile/sync/detail/shared_ask.hpp>
+#include <turnstile/sync/detail/shared_mutex_request.hpp>
 #include <turnstile/sync/shared_lock.hpp>
 #include <turnstile/sync/unique_lock.hpp>
 #include <turnstile/sync/upgrade_lock.hpp>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <turnstile/channel/detail/value_node.hpp>
-#include <turnstile/core/detail/verdict.hpp>
-#include <turnstile/core/detail/wait_state.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/wait_state.hpp>
 
 #include <boost/intrusive/list.hpp>
 

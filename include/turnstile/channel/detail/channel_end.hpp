@@ -2,7 +2,7 @@
 #pragma once
 
 #include <turnstile/core/config.hpp>
-#include <turnstile/core/detail/wait_state.hpp>
+#include <turnstile/detail/wait/wait_state.hpp>
 
 #include <boost/assert.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>

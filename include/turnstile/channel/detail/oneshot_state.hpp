@@ -2,9 +2,9 @@
 #pragma once
 
 #include <turnstile/channel/detail/recycled.hpp>
-#include <turnstile/core/detail/outcome.hpp>
-#include <turnstile/core/detail/verdict.hpp>
-#include <turnstile/core/detail/wait_state.hpp>
+#include <turnstile/detail/wait/wait_outcome.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/wait_state.hpp>
 
 #include <optional>
 #include <type_traits>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/channel/detail/item_node.hpp>
+#include <turnstile/channel/detail/queue_node.hpp>
 
 #include <boost/intrusive/set.hpp>
 

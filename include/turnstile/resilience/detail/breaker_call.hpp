@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/operation_start.hpp>
-#include <turnstile/core/detail/verdict.hpp>
+#include <turnstile/detail/call/operation_start.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/resilience/detail/breaker_state.hpp>
 #include <turnstile/resilience/detail/held_call.hpp>
 #include <turnstile/resilience/detail/reject_call.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/alarm.hpp>
-#include <turnstile/core/detail/lone_thread.hpp>
-#include <turnstile/core/detail/telling_state.hpp>
-#include <turnstile/core/detail/verdict.hpp>
+#include <turnstile/detail/wait/timed_state.hpp>
+#include <turnstile/detail/util/lone_thread.hpp>
+#include <turnstile/detail/wait/observable_state.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/resilience/breaker_policy.hpp>
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/verdict.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/resilience/detail/bulkhead_state.hpp>
 
 namespace turnstile::detail {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/alarm.hpp>
-#include <turnstile/core/detail/permit_gate.hpp>
-#include <turnstile/core/detail/telling_state.hpp>
+#include <turnstile/detail/wait/timed_state.hpp>
+#include <turnstile/sync/detail/semaphore_state.hpp>
+#include <turnstile/detail/wait/observable_state.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/adaptive_limit.hpp>
 #include <turnstile/resilience/call_outcome.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/deadline.hpp>
-#include <turnstile/core/detail/light_mutex.hpp>
-#include <turnstile/core/detail/supervisor.hpp>
+#include <turnstile/detail/util/saturating_time.hpp>
+#include <turnstile/detail/util/spin_mutex.hpp>
+#include <turnstile/detail/call/supervisor.hpp>
 #include <turnstile/core/enum_names.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/hedge_policy.hpp>

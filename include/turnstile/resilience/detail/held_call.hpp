@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/observing_handler.hpp>
-#include <turnstile/core/detail/operation_result.hpp>
+#include <turnstile/detail/call/observing_handler.hpp>
+#include <turnstile/detail/call/operation_result.hpp>
 #include <turnstile/core/export.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/call_outcome.hpp>

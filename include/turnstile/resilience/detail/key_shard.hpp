@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/listener_list.hpp>
-#include <turnstile/core/detail/start_wait.hpp>
+#include <turnstile/detail/util/listener_list.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/resilience/detail/key_table.hpp>
-#include <turnstile/resilience/detail/keyed_gate.hpp>
-#include <turnstile/resilience/detail/rate_ask.hpp>
+#include <turnstile/resilience/detail/keyed_rate_limiter_state.hpp>
+#include <turnstile/resilience/detail/rate_limiter_request.hpp>
 
 #include <array>
 #include <cstddef>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/operation_start.hpp>
-#include <turnstile/core/detail/start_wait.hpp>
-#include <turnstile/core/detail/wraps_handler.hpp>
+#include <turnstile/detail/call/operation_start.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
+#include <turnstile/detail/call/wraps_handler.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/detail/reject_call.hpp>
 

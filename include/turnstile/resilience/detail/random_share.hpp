@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/random.hpp>
+#include <turnstile/detail/util/random.hpp>
 
 #include <cstdint>
 #include <optional>

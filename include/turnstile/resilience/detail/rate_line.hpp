@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/verdict.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/resilience/detail/rate_waiter.hpp>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
-#include <turnstile/core/detail/waiter.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
 #include <boost/intrusive/list.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/handler_executor.hpp>
-#include <turnstile/core/detail/operation_result.hpp>
+#include <turnstile/detail/post/handler_executor.hpp>
+#include <turnstile/detail/call/operation_result.hpp>
 #include <turnstile/resilience/rejection.hpp>
 
 #include <exception>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/supervisor.hpp>
+#include <turnstile/detail/call/supervisor.hpp>
 #include <turnstile/resilience/detail/timeout_supervisor.hpp>
 #include <turnstile/resilience/rejection.hpp>
 #include <turnstile/resilience/retry_policy.hpp>

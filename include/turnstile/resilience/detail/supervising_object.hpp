@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/listener_list.hpp>
+#include <turnstile/detail/util/listener_list.hpp>
 #include <turnstile/core/threading.hpp>
 
 #include <atomic>

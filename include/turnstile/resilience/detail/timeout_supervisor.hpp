@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/deadline.hpp>
-#include <turnstile/core/detail/supervisor.hpp>
+#include <turnstile/detail/util/saturating_time.hpp>
+#include <turnstile/detail/call/supervisor.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/export.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/handler_executor.hpp>
-#include <turnstile/core/detail/mistakes.hpp>
+#include <turnstile/detail/post/handler_executor.hpp>
+#include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/resilience/detail/timeout_supervisor.hpp>
 
 #include <boost/asio/associated_executor.hpp>

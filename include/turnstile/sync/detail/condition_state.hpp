@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/permit_gate.hpp>
-#include <turnstile/core/detail/wait_state.hpp>
+#include <turnstile/sync/detail/semaphore_state.hpp>
+#include <turnstile/detail/wait/wait_state.hpp>
 
 #include <boost/intrusive/set.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/core/detail/flag_gate.hpp>
-#include <turnstile/core/detail/verdict.hpp>
+#include <turnstile/sync/detail/event_state.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
 
 #include <cstdint>
 

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <turnstile/detail/post/posting_executor.hpp>
+#include <turnstile/detail/post/executor_work.hpp>
+#include <turnstile/detail/post/handler_allocator.hpp>
+#include <turnstile/detail/post/erased_task.hpp>
+#include <turnstile/detail/post/system_executor.hpp>
+#include <turnstile/detail/wait/wait_state.hpp>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace turnstile::detail {
+
+// What is left of an operation that ends on the object's executor, and goes on to the handler's.
+// The result is last: it goes before the handler, which may own the object.
+template <class Memory, class Handler, class Result>
+struct cargo {
+    Memory memory;
+    Handler handler;
+    Result result;
+
+    void deliver() { memory.complete(std::move(handler), std::move(result)); }
+};
+// Where the operation itself goes there.
+struct no_cargo {};
+
+// Where a handler's completion is posted. Nearly always that is the object's own executor,
+// and then this is a null pointer. It knows nothing of the operation but its cargo, so that it is
+// compiled once for many of them.
+template <class HandlerExecutor, class Threading, class Allocator, class Cargo>
+class completion_route {
+public:
+    // What must outlive the operation, until its handler has run.
+    struct hold {
+        wait_state_ptr<Threading> state; // nobody else may have one by the time it arrives
+        executor_work<HandlerExecutor> work;
+    };
+    // What only a handler elsewhere needs stays out of everybody's way.
+    struct foreign {
+        hold held;
+        Allocator allocator;
+        std::optional<detour> way;
+        std::optional<Cargo> cargo;
+    };
+    using baggage = std::unique_ptr<foreign, in_own_memory>;
+
+    bool is_home() const noexcept { return !foreign_; }
+
+    // Whether the completion is posted to the object's executor, and dispatched from there.
+    bool needs_hop() const noexcept { return foreign_ && !foreign_->way; }
+
+    // The way to the handler's executor, or null if it is the object's own.
+    TURNSTILE_HOT detour* choose(const HandlerExecutor& executor, wait_state<Threading>& state,
+                                 waiter& w, const Allocator& allocator)
+    {
+        if constexpr (postable_executor<HandlerExecutor>) {
+            if (state.home().is(executor)) [[likely]]
+                return nullptr;
+        }
+        return choose_foreign(executor, state, w, allocator);
+    }
+
+    // All below only if the handler's executor is not the object's own. What is left of the route
+    // when the operation's memory is freed:
+    baggage leave() noexcept { return std::move(foreign_); }
+
+    // The operation goes on, and may be gone when this returns.
+    void dispatch(void* operation, hop::land_function land) const
+    {
+        dispatch_hop(foreign_->held.work.get_executor(), Allocator(foreign_->allocator),
+                     hop(operation, land));
+    }
+    // It has ended, and only its cargo goes on.
+    TURNSTILE_COLD static void dispatch(baggage route, Cargo&& goods)
+    {
+        const auto stays_here = std::move(route->held);
+        const Allocator allocator(route->allocator);
+        route->cargo.emplace(std::move(goods));
+        dispatch_hop(stays_here.work.get_executor(), allocator, hop(route.release(), &unload));
+    }
+
+private:
+    static void unload(void* what, how then)
+    {
+        baggage arrived(static_cast<foreign*>(what));
+        Cargo goods = std::move(*arrived->cargo);
+        arrived.reset();
+        if (then == how::invoke)
+            goods.deliver();
+    }
+
+    TURNSTILE_COLD detour* choose_foreign(const HandlerExecutor& executor,
+                                          wait_state<Threading>& state, [[maybe_unused]] waiter& w,
+                                          const Allocator& allocator)
+    {
+        foreign_.reset(make_with<foreign>(allocator, [&](void* memory) {
+            return new (memory) foreign{
+                {wait_state_ptr<Threading>(&state), executor_work<HandlerExecutor>(executor)},
+                allocator,
+                {},
+                {}};
+        }));
+        if constexpr (postable_executor<HandlerExecutor> && !Threading::is_confined) {
+            if (!is_system_executor(executor))
+                return &foreign_->way.emplace(completion_target(executor), w);
+        }
+        return nullptr;
+    }
+
+    baggage foreign_;
+};
+
+} // namespace turnstile::detail

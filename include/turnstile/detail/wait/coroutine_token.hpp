@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <turnstile/detail/wait/wait_outcome.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/core/export.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <tuple>
+#include <utility>
+
+namespace turnstile::detail {
+
+// The tokens that mean "I am a coroutine", and how each of them reports success and failure.
+template <class Token, class T>
+struct coroutine_token {
+    static constexpr bool is_coroutine = false;
+};
+
+template <class Executor, class T>
+struct coroutine_token<asio::use_awaitable_t<Executor>, T> {
+    static constexpr bool is_coroutine = true;
+    static constexpr bool throws_errors = true;
+    using executor_type = Executor;
+    using value_type = T;
+
+    static decltype(auto) success(typename parcel<T>::type&& value)
+    {
+        return parcel<T>::open(std::move(value));
+    }
+    [[noreturn]] TURNSTILE_COLD static T failure(verdict why) { throw system_error(why.error()); }
+    static T result(outcome<T>&& o)
+    {
+        if (o.error)
+            throw system_error(o.error);
+        return parcel<T>::open(std::move(o.value));
+    }
+};
+
+template <class Executor>
+struct coroutine_token<asio::use_awaitable_t<Executor>, void> {
+    static constexpr bool is_coroutine = true;
+    static constexpr bool throws_errors = true;
+    using executor_type = Executor;
+    using value_type = void;
+
+    static void success() noexcept {}
+    static void result(const outcome<void>& o)
+    {
+        if (o.error)
+            throw system_error(o.error);
+    }
+    [[noreturn]] TURNSTILE_COLD static void failure(verdict why)
+    {
+        throw system_error(why.error());
+    }
+};
+
+template <class Executor, class T>
+struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, T> {
+    static constexpr bool is_coroutine = true;
+    static constexpr bool throws_errors = false;
+    using executor_type = Executor;
+    using value_type = std::tuple<error_code, T>;
+
+    static value_type success(typename parcel<T>::type&& value)
+    {
+        return {error_code(), parcel<T>::open(std::move(value))};
+    }
+    static value_type failure(verdict why) { return {why.error(), T()}; }
+    static value_type result(outcome<T>&& o)
+    {
+        return {o.error, parcel<T>::open(std::move(o.value))};
+    }
+};
+
+template <class Executor>
+struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, void> {
+    static constexpr bool is_coroutine = true;
+    static constexpr bool throws_errors = false;
+    using executor_type = Executor;
+    using value_type = std::tuple<error_code>;
+
+    static value_type success() noexcept { return {}; }
+    static value_type failure(verdict why) noexcept { return {why.error()}; }
+    static value_type result(const outcome<void>& o) noexcept { return {o.error}; }
+};
+
+} // namespace turnstile::detail

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <turnstile/detail/wait/wait_decision.hpp>
+
+#include <exception>
+#include <utility>
+
+namespace turnstile::detail {
+
+// A user's predicate. What it throws ends the wait it is for, with errc::predicate_failed; a
+// coroutine is thrown that exception instead.
+template <class Predicate>
+class tested_predicate {
+public:
+    explicit tested_predicate(Predicate predicate) : predicate_(std::move(predicate)) {}
+
+    // Where its exception goes, if anybody wants it.
+    void keep_exception_in(std::exception_ptr& thrown) noexcept { thrown_ = &thrown; }
+
+    // Granted if it says yes; if it says no, the wait goes on.
+    template <class... Args>
+    verdict operator()(const Args&... args) noexcept
+    {
+        try {
+            return predicate_(args...) ? verdict::granted() : verdict::wait();
+        } catch (...) {
+            if (thrown_)
+                *thrown_ = std::current_exception();
+            return verdict::refused(errc::predicate_failed);
+        }
+    }
+
+private:
+    std::exception_ptr* thrown_ = nullptr;
+    [[no_unique_address]] Predicate predicate_;
+};
+
+} // namespace turnstile::detail

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+// The one initiation, through which every async_ function of the library goes.
+//
+// A primitive describes a wait with an Ask, a small movable object:
+//   executor_type, threading, result_type   the object's executor and policy; the value
+//   waiter_type                             waiter, or a struct derived from it (the need)
+//   refundable                              whether dropping the result gives back what it took
+//   executor(), state()                     the object's executor and its wait_state
+//   verdict try_now()                       the fast path: no lock, no allocation
+//   void give_back()                        undoes a granted try_now()
+//   void prepare(waiter_type&)              writes the need into the queued node
+//   result_type take_now()                  the result after a granted try_now()
+//   result_type take(waiter_type&)          the result of a granted waiter, if it is in there;
+//                                           else take_now() serves for that, too
+// or instead of these two, where the outcome is open until the delivery:
+//   outcome<result_type> conclude_now(), conclude(waiter_type&)
+// and optionally
+//   irrevocable                             true if a granted try_now() cannot be undone; what may
+//                                           still fail, or be cancelled, is left to admit()
+//   tested()                                its tested_predicate, whose exception is thrown to
+//                                           a coroutine
+//   auto refusal(errc)                      what a coroutine is thrown if it is refused, where
+//                                           that says more than the error
+//   auto supplies()                         an object with what prepare() needs and might not
+//                                           get, made while a coroutine can still be told; it
+//                                           lives until the coroutine goes on
+// The results are made as they travel, see parcel in outcome.hpp.
+
+#include <turnstile/core/config.hpp>
+#include <turnstile/detail/post/buffer_allocator.hpp>
+#include <turnstile/detail/wait/wait_request.hpp>
+#include <turnstile/detail/wait/coroutine_token.hpp>
+#include <turnstile/detail/wait/wait_result.hpp>
+#include <turnstile/detail/post/handler_allocator.hpp>
+#include <turnstile/detail/util/frame_cache.hpp>
+#include <turnstile/detail/wait/wait_outcome.hpp>
+#include <turnstile/detail/util/coop_budget.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/wait_operation.hpp>
+
+#if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
+#    include <boost/asio/associated_immediate_executor.hpp>
+#endif
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace turnstile::detail {
+
+struct plain_handler {
+    void operator()() const noexcept {}
+};
+
+// Whether the handler brings an immediate executor of its own, not merely the default.
+template <class Handler, class Executor>
+#if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
+constexpr bool has_own_immediate_executor =
+    !std::is_same_v<asio::associated_immediate_executor_t<Handler, Executor>,
+                    asio::associated_immediate_executor_t<plain_handler, Executor>>;
+#else
+constexpr bool has_own_immediate_executor = false;
+#endif
+
+// An operation in memory from its handler's associated allocator, or if that has none, in
+// what Asio recycles on this thread. The result goes to the handler as its arguments.
+struct handler_memory {
+    template <class Ask>
+    using collected = outcome<typename Ask::result_type>;
+
+    template <class Handler>
+    static auto allocator_for(const Handler& handler) noexcept
+    {
+        return handler_allocator<std::byte>(handler);
+    }
+
+    template <class Ask>
+    static collected<Ask> collect(Ask& ask, typename Ask::waiter_type& w, bool granted)
+    {
+        return outcome_of(ask, w, granted);
+    }
+
+    template <class Handler, class T>
+    static void complete(Handler&& handler, outcome<T>&& result)
+    {
+        if constexpr (std::is_void_v<T>)
+            std::forward<Handler>(handler)(result.error);
+        else
+            std::forward<Handler>(handler)(result.error, parcel<T>::open(std::move(result.value)));
+    }
+};
+
+#if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
+template <class Ask, class Handler, class Memory>
+void complete_immediately(Ask& ask, verdict now, Handler&& handler, const Memory& memory)
+{
+    outcome<typename Ask::result_type> result{now.error()};
+    if (now.is_granted()) {
+        if constexpr (concluding_ask<Ask>)
+            result = ask.conclude_now();
+        else if constexpr (!std::is_void_v<typename Ask::result_type>)
+            result.value = ask.take_now();
+    }
+    const auto executor = asio::get_associated_immediate_executor(handler, ask.executor());
+    const auto allocator = handler_allocator<std::byte>(handler);
+    asio::dispatch(executor,
+                   asio::bind_allocator(allocator, [memory, h = std::forward<Handler>(handler),
+                                                    r = std::move(result)]() mutable {
+                       memory.complete(std::move(h), std::move(r));
+                   }));
+}
+#endif
+
+// The first look at an operation that is not a coroutine's short cut.
+template <class Ask, class Handler>
+verdict first_look(Ask& ask, [[maybe_unused]] const Handler& handler)
+{
+    if constexpr (requires { Ask::irrevocable; }) {
+        constexpr bool immediate = has_own_immediate_executor<Handler, typename Ask::executor_type>;
+        if (!immediate || asio::get_associated_cancellation_slot(handler).is_connected())
+            return verdict::wait();
+    }
+    return ask.try_now();
+}
+
+// Makes an operation of what the first look has said, and hands it over.
+template <class Ask, class Handler, class Memory>
+TURNSTILE_HOT void start_operation(Ask& ask, verdict now, Handler&& handler, const Memory& memory)
+{
+    using handler_type = std::decay_t<Handler>;
+#if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
+    if constexpr (has_own_immediate_executor<handler_type, typename Ask::executor_type>) {
+        // What can be cancelled on its way is posted, as ever.
+        const bool safe = !asio::get_associated_cancellation_slot(handler).is_connected();
+        if (!now.must_wait() && safe)
+            return complete_immediately(ask, now, std::forward<Handler>(handler), memory);
+    }
+#endif
+
+    using operation = wait_operation<Ask, handler_type, Memory>;
+    operation* op = nullptr;
+    try {
+        op = operation::make(ask, std::forward<Handler>(handler), memory);
+    } catch (...) {
+        if (now.is_granted())
+            ask.give_back();
+        throw;
+    }
+    op->decide(now); // from here on, destroying the operation gives back
+    op->start();
+}
+
+template <class Ask>
+class initiate_wait {
+public:
+    using executor_type = typename Ask::executor_type;
+
+    explicit initiate_wait(Ask ask) noexcept : ask_(std::move(ask)) {}
+
+    executor_type get_executor() const noexcept { return ask_.executor(); }
+
+    template <class Handler>
+    void operator()(Handler&& handler)
+    {
+        const verdict now = first_look(ask_, handler);
+        start_operation(ask_, now, std::forward<Handler>(handler), handler_memory());
+    }
+
+private:
+    Ask ask_;
+};
+
+// The wait of a coroutine, to be awaited: an operation in the coroutine's own frame, which
+// finds its result there.
+template <class Ask, class Executor>
+class operation_frame {
+    // Asio's handler for a suspended coroutine is a pointer or two; should a version's be
+    // larger than this one, the operation goes to the heap.
+    struct suspended_coroutine {
+        using executor_type = Executor;
+        executor_type get_executor() const noexcept;
+        void operator()() noexcept {}
+        void* state[2];
+    };
+    struct nothing {};
+    // As large as `memory` below, which needs to know the size this one is for.
+    struct memory_model {
+        template <class>
+        using collected = nothing;
+        void* frame;
+    };
+    static constexpr std::size_t size =
+        sizeof(wait_operation<Ask, suspended_coroutine, memory_model>);
+
+    class memory {
+    public:
+        template <class>
+        using collected = nothing;
+
+        explicit memory(operation_frame& frame) noexcept : frame_(&frame) {}
+
+        template <class Handler>
+        auto allocator_for(const Handler&) const noexcept
+        {
+            return buffer_allocator<std::byte, size>(frame_->room_);
+        }
+
+        nothing collect(Ask& ask, typename Ask::waiter_type& w, bool granted) const
+        {
+            frame_->result_.conclude(ask, w, granted);
+            if constexpr (requires { frame_->ask_.retry_after = w.retry_after; })
+                frame_->ask_.retry_after = w.retry_after;
+            return {};
+        }
+
+        template <class Handler>
+        void complete(Handler&& handler, nothing) const
+        {
+            std::forward<Handler>(handler)();
+        }
+
+    private:
+        operation_frame* frame_;
+    };
+
+    struct initiation {
+        operation_frame* self;
+
+        template <class Handler>
+        TURNSTILE_HOT void operator()(Handler&& handler) const
+        {
+            const verdict looked = self->result_.fate();
+            const verdict now = looked.is_open() ? first_look(self->ask_, handler) : looked;
+            start_operation(self->ask_, now, std::forward<Handler>(handler), memory(*self));
+        }
+    };
+
+public:
+    // With what a first look has said, if there was one: that it must wait.
+    operation_frame(Ask& ask, verdict looked) noexcept : ask_(ask), result_(looked) {}
+    operation_frame(const operation_frame&) = delete;
+    operation_frame& operator=(const operation_frame&) = delete;
+
+    // What makes it awaitable: it can be initiated with any token, for void().
+    template <class Token>
+    auto operator()(Token&& token)
+        -> decltype(asio::async_initiate<Token, void()>(std::declval<initiation>(), token))
+    {
+        return asio::async_initiate<Token, void()>(initiation{this}, token);
+    }
+
+    wait_result<Ask>& result() noexcept { return result_; }
+
+private:
+    Ask& ask_;
+    wait_result<Ask> result_;
+    alignas(std::max_align_t) std::byte room_[size];
+};
+
+struct no_supplies {};
+
+template <class Ask>
+auto supplies_for(Ask& ask)
+{
+    if constexpr (requires { ask.supplies(); })
+        return ask.supplies();
+    else
+        return no_supplies();
+}
+
+// Where a coroutine that throws its errors finds what the predicate it waits for has thrown.
+template <class Shape, class Ask>
+struct kept_exception {
+    explicit kept_exception(Ask&) noexcept {}
+    void rethrow() const noexcept {}
+};
+
+template <class Shape, class Ask>
+    requires(Shape::throws_errors&& requires(Ask& ask) { ask.tested(); })
+struct kept_exception<Shape, Ask> {
+    explicit kept_exception(Ask& ask) noexcept { ask.tested().keep_exception_in(thrown); }
+    void rethrow() const
+    {
+        if (thrown)
+            std::rethrow_exception(thrown);
+    }
+    std::exception_ptr thrown;
+};
+
+template <class Shape, class Ask>
+TURNSTILE_COLD auto fail(const Ask& ask, verdict why)
+{
+    if constexpr (Shape::throws_errors && requires { ask.refusal(why.code()); }) {
+        if (why.is_refused())
+            throw ask.refusal(why.code());
+    }
+    return Shape::failure(why);
+}
+
+// What a coroutine finds that may take the short cut, and has the budget for it.
+template <class Ask>
+TURNSTILE_HOT verdict look_before_waiting(Ask& ask, bool may_skip)
+{
+    return may_skip && shortcut_budget::spend() ? ask.try_now() : verdict::open();
+}
+
+// A coroutine that need not wait does not suspend: it tries first. Where dropping the result
+// would lose something, only a coroutine that nobody can cancel takes this short cut. Every
+// variable is in the frame, and written there, so there are few.
+template <class Shape, class Ask>
+auto wait_in_coroutine(kept_frame, Ask ask)
+    -> asio::awaitable<typename Shape::value_type, typename Shape::executor_type>
+{
+    constexpr bool gives_nothing = std::is_void_v<typename Ask::result_type>;
+    bool may_skip = true;
+    if constexpr (!Ask::refundable) {
+        const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+        may_skip = !state.slot().is_connected();
+    }
+
+    const kept_exception<Shape, Ask> exception(ask);
+    const verdict now = look_before_waiting(ask, may_skip);
+    if (now.is_granted()) [[likely]] {
+        if constexpr (concluding_ask<Ask>)
+            co_return Shape::result(ask.conclude_now());
+        else if constexpr (gives_nothing)
+            co_return Shape::success();
+        else
+            co_return Shape::success(ask.take_now());
+    }
+    if (now.has_failed()) {
+        exception.rethrow();
+        co_return fail<Shape>(ask, now);
+    }
+
+    [[maybe_unused]] auto supplies = supplies_for(ask);
+    operation_frame<Ask, typename Shape::executor_type> operation(ask, now);
+    co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
+    shortcut_budget::renew();
+    exception.rethrow();
+    // NOLINTBEGIN(bugprone-use-after-move)
+    if (!operation.result().fate().is_granted()) [[unlikely]]
+        co_return fail<Shape>(ask, operation.result().fate());
+    if constexpr (concluding_ask<Ask>)
+        co_return Shape::result(operation.result().take());
+    else if constexpr (gives_nothing)
+        co_return Shape::success();
+    else
+        co_return Shape::success(operation.result().take());
+    // NOLINTEND(bugprone-use-after-move)
+}
+
+template <class Ask, class Token>
+auto start_wait(Ask ask, Token&& token)
+{
+    using shape = coroutine_token<std::decay_t<Token>, typename Ask::result_type>;
+    if constexpr (shape::is_coroutine)
+        return wait_in_coroutine<shape>(kept_frame(), std::move(ask));
+    else
+        return asio::async_initiate<Token, typename signature_of<typename Ask::result_type>::type>(
+            initiate_wait<Ask>(std::move(ask)), token);
+}
+
+} // namespace turnstile::detail

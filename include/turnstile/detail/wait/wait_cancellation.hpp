@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <turnstile/detail/wait/wait_state.hpp>
+
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/cancellation_type.hpp>
+
+namespace turnstile::detail {
+
+// The handler in an operation's cancellation slot. It and its waiter know each other for as
+// long as both live; whichever goes first ends the link. So the slot is never touched again
+// after the start, by nobody, and a signal emitted late finds no waiter and does nothing.
+template <class Threading>
+class canceller : cancel_link {
+public:
+    canceller(wait_state_ptr<Threading> state, waiter& w) noexcept : state_(std::move(state))
+    {
+        target = &w;
+        w.canceller = this;
+        w.is_cancellable = true;
+    }
+    canceller(const canceller&) = delete;
+    canceller& operator=(const canceller&) = delete;
+    ~canceller() { state_->unlink(*this); }
+
+    void operator()(asio::cancellation_type_t type)
+    {
+        if ((type & asio::cancellation_type::all) != asio::cancellation_type::none)
+            state_->cancel(*this);
+    }
+
+private:
+    wait_state_ptr<Threading> state_;
+};
+
+template <class Threading, class Slot>
+TURNSTILE_NOINLINE void make_canceller(Slot& slot, wait_state<Threading>& state, waiter& w)
+{
+    slot.template emplace<canceller<Threading>>(wait_state_ptr<Threading>(&state), w);
+}
+
+template <class Threading, class Handler>
+TURNSTILE_HOT void arm_cancellation(const Handler& handler, wait_state<Threading>& state, waiter& w)
+{
+    auto slot = asio::get_associated_cancellation_slot(handler);
+    if (slot.is_connected())
+        make_canceller(slot, state, w);
+}
+
+} // namespace turnstile::detail

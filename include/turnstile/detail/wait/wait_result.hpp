@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <turnstile/detail/wait/wait_request.hpp>
+#include <turnstile/detail/wait/wait_outcome.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
+
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace turnstile::detail {
+
+// What a waiter was granted, or for a concluding Ask its outcome.
+template <class Ask>
+auto grant_of(Ask& ask, [[maybe_unused]] typename Ask::waiter_type& w)
+{
+    if constexpr (concluding_ask<Ask>)
+        return ask.conclude(w);
+    else if constexpr (std::is_void_v<typename Ask::result_type>)
+        return;
+    else if constexpr (requires { ask.take(w); })
+        return ask.take(w);
+    else
+        return ask.take_now();
+}
+
+// What a waiter was granted, or why it was not.
+template <class Ask>
+outcome<typename Ask::result_type> outcome_of(Ask& ask, typename Ask::waiter_type& w, bool granted)
+{
+    outcome<typename Ask::result_type> result;
+    if (!granted)
+        result.error = w.error();
+    else if constexpr (concluding_ask<Ask>)
+        result = grant_of(ask, w);
+    else if constexpr (!std::is_void_v<typename Ask::result_type>)
+        result.value = grant_of(ask, w);
+    return result;
+}
+
+// How the wait of a coroutine has ended. What it was granted is here from the moment the operation
+// ends until the coroutine takes it: one that is destroyed in between gives it back by that.
+template <class Ask, class Grant = decltype(grant_of(std::declval<Ask&>(),
+                                                     std::declval<typename Ask::waiter_type&>()))>
+class wait_result {
+public:
+    // With what a first look has said, if there was one: that it must wait.
+    explicit wait_result(verdict looked) noexcept : fate_(looked) {}
+    wait_result(const wait_result&) = delete;
+    wait_result& operator=(const wait_result&) = delete;
+    ~wait_result()
+    {
+        if (fate_.is_granted()) [[likely]]
+            std::destroy_at(&grant_);
+    }
+
+    verdict fate() const noexcept { return fate_; }
+    Grant&& take() noexcept { return std::move(grant_); } // only if it was granted
+
+    void conclude(Ask& ask, typename Ask::waiter_type& w, bool granted)
+    {
+        if (granted) [[likely]] {
+            ::new (static_cast<void*>(std::addressof(grant_))) Grant(grant_of(ask, w));
+            fate_ = verdict::granted();
+        } else {
+            fate_ = w.fate();
+        }
+    }
+
+private:
+    verdict fate_;
+    union {
+        Grant grant_;
+    };
+};
+
+template <class Ask>
+class wait_result<Ask, void> {
+public:
+    explicit wait_result(verdict looked) noexcept : fate_(looked) {}
+
+    verdict fate() const noexcept { return fate_; }
+    void conclude(Ask&, typename Ask::waiter_type& w, bool) noexcept { fate_ = w.fate(); }
+
+private:
+    verdict fate_;
+};
+
+} // namespace turnstile::detail

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <turnstile/detail/post/posting_executor.hpp>
+#include <turnstile/detail/post/intrusive_task.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/core/export.hpp>
+
+#include <boost/intrusive/list.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace turnstile::detail {
+
+class waiter;
+class detour;
+
+// The part of a cancellation handler that its waiter knows; see canceller.hpp.
+struct cancel_link {
+    waiter* target = nullptr;
+};
+
+using waiter_hook =
+    boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+// One waiting operation: a node of a wait queue, with a fate that is decided exactly once
+// under the object's lock, and revised at most once, by a cancellation; unless it waits again.
+class waiter : public waiter_hook {
+public:
+    using run_function = void (*)(waiter&, how);
+
+    explicit waiter(run_function run) noexcept : run_(run) {}
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
+
+    void invoke() { run_(*this, how::invoke); }
+    void destroy() { run_(*this, how::destroy); }
+
+    verdict fate() const noexcept { return fate_; }
+    bool undecided() const noexcept { return fate_.must_wait(); }
+    bool granted() const noexcept { return fate_.is_granted(); }
+
+    void decide(verdict fate) noexcept { fate_ = fate; }
+    void grant() noexcept { fate_ = verdict::granted(); }
+    void fail(errc code) noexcept { fate_ = verdict::refused(code); }
+    void abort() noexcept { fate_ = verdict::aborted(); }
+    void reopen() noexcept { fate_ = verdict::wait(); }
+
+    error_code error() const noexcept { return fate_.error(); }
+
+    // Set while a cancellation handler points here; guarded by the object's lock.
+    cancel_link* canceller = nullptr;
+    // Whether there ever was one; not changed once the operation has been handed over.
+    bool is_cancellable = false;
+    // Whether it queues for a waiter of another state, on that one's way. If there is no memory for
+    // the way, it is invoked on the spot, refused, and the other one is postponed where it began.
+    bool stands_for_another = false;
+    // The way to the executor that is to run the completion, if not the object's own.
+    detour* elsewhere = nullptr;
+
+protected:
+    ~waiter() = default;
+
+private:
+    run_function run_;
+    verdict fate_ = verdict::wait();
+};
+
+// What is posted for a waiter that does not complete on the object's own executor.
+class detour : public postable {
+public:
+    detour(completion_target target, waiter& w) noexcept
+        : postable(&detour::run), target_(std::move(target)), waiter_(&w)
+    {
+    }
+
+    bool post() noexcept { return target_.post(*this); }
+
+private:
+    static void run(postable& self, how what)
+    {
+        waiter& w = *static_cast<detour&>(self).waiter_;
+        if (what == how::invoke)
+            w.invoke();
+        else
+            w.destroy();
+    }
+
+    completion_target target_;
+    waiter* waiter_;
+};
+
+using waiter_list = boost::intrusive::list<waiter, boost::intrusive::constant_time_size<false>>;
+
+inline waiter& take_front(waiter_list& list) noexcept
+{
+    waiter& w = list.front();
+    list.pop_front();
+    return w;
+}
+
+// A list for what is mostly one waiter at a time: then it is just a pointer.
+class ready_queue {
+public:
+    bool empty() const noexcept { return !first_; }
+    bool has_more() const noexcept { return !rest_.empty(); }
+
+    void push_back(waiter& w) noexcept
+    {
+        if (first_) [[unlikely]]
+            push_rest(w);
+        else
+            first_ = &w;
+    }
+    TURNSTILE_HOT waiter& take_front() noexcept
+    {
+        waiter& w = *first_;
+        first_ = rest_.empty() ? nullptr : &detail::take_front(rest_);
+        return w;
+    }
+    void swap(ready_queue& other) noexcept
+    {
+        std::swap(first_, other.first_);
+        rest_.swap(other.rest_);
+    }
+
+private:
+    // Inlined, GCC 12 takes it for a pointer to a local list that is left behind.
+    TURNSTILE_NOINLINE void push_rest(waiter& w) noexcept { rest_.push_back(w); }
+
+    waiter* first_ = nullptr;
+    waiter_list rest_; // empty if there is no first
+};
+
+// Where waiters go whose fate is decided: to those that complete on the object's own
+// executor, or to those that do not. `waiting` counts those that are not here yet.
+class ready_list {
+public:
+    ready_list(ready_queue& home, std::size_t& waiting) noexcept : home_(home), waiting_(waiting) {}
+
+    void push_back(waiter& w) noexcept
+    {
+        --waiting_;
+        if (w.elsewhere)
+            elsewhere_.push_back(w);
+        else
+            home_.push_back(w);
+    }
+    ready_queue& elsewhere() noexcept { return elsewhere_; }
+
+    // The last handle of a destroyed object was given back: the reference that the handles kept
+    // is dropped once the lock is released.
+    void drop_handles_reference() noexcept { drops_reference_ = true; }
+    bool drops_reference() const noexcept { return drops_reference_; }
+
+private:
+    ready_queue& home_;
+    std::size_t& waiting_;
+    ready_queue elsewhere_;
+    bool drops_reference_ = false;
+};
+
+} // namespace turnstile::detail

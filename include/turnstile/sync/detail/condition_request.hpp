@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <turnstile/detail/wait/start_wait.hpp>
+#include <turnstile/detail/wait/guarded_predicate.hpp>
+#include <turnstile/sync/detail/condition_state.hpp>
+#include <turnstile/sync/detail/lock_handle.hpp>
+
+#include <type_traits>
+#include <utility>
+
+namespace turnstile::detail {
+
+// Stands for the predicate of a wait without one: any notification will do.
+struct any_notification {
+    bool operator()() const noexcept { return false; } // not without one
+};
+
+// A wait on a condition, which lets go of `lock` while it lasts.
+template <class Condition, class Mutex, class Predicate>
+class condition_ask final : public condition_user {
+public:
+    using executor_type = typename Condition::executor_type;
+    using threading = typename Condition::threading_policy;
+    using result_type = void;
+    using waiter_type = condition_waiter<threading>;
+    using lock_type = typename Mutex::lock_type;
+    static constexpr bool refundable = true; // of what is to be had at once, nothing is used up
+
+    condition_ask(Condition& condition, lock_type& lock, Predicate predicate)
+        : condition_(&condition), lock_(&lock), predicate_(std::move(predicate))
+    {
+    }
+
+    tested_predicate<Predicate>& tested() noexcept { return predicate_; }
+
+    const executor_type& executor() const noexcept { return condition_->executor(); }
+    condition_state<threading>& state() const noexcept { return condition_->state(); }
+
+    verdict try_now() noexcept
+    {
+        if (!lock_->owns_lock())
+            return verdict::refused(errc::not_locked);
+        return state().has_context_of(*lock_access::gate_of(*lock_))
+                   ? test()
+                   : verdict::refused(errc::context_mismatch);
+    }
+    void give_back() const noexcept {}
+    // Not const: the operation keeps using this ask, which must be its own.
+    void prepare(waiter_type& w)
+    {
+        gate_ = lock_access::gate_of(*lock_);
+        w.bind(*this, !std::is_same_v<Predicate, any_notification>, state(), gate_);
+    }
+
+private:
+    void let_go_of_lock() noexcept override { mutex_ = lock_access::let_go(*lock_); }
+    void adopt_lock() noexcept override { *lock_ = lock_access::make<lock_type>(mutex_, *gate_); }
+    verdict test() noexcept override { return predicate_(); }
+
+    Condition* condition_;
+    lock_type* lock_;
+    permit_gate<threading>* gate_ = nullptr;
+    Mutex* mutex_ = nullptr; // while the lock is let go
+    tested_predicate<Predicate> predicate_;
+};
+
+} // namespace turnstile::detail

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <turnstile/detail/wait/start_wait.hpp>
+#include <turnstile/sync/detail/shared_mutex_state.hpp>
+#include <turnstile/sync/unique_lock.hpp>
+
+#include <boost/assert.hpp>
+
+namespace turnstile::detail {
+
+// A wait for a lock of the type Lock, which is to hold `wants`. The lock is made without the owner,
+// which may be gone by then.
+template <class Owner, class Lock, hold wants>
+struct shared_ask {
+    using executor_type = typename Owner::executor_type;
+    using threading = typename Owner::threading_policy;
+    using result_type = Lock;
+    using waiter_type = shared_waiter;
+    static constexpr bool refundable = true;
+
+    Owner* owner;
+    shared_gate<threading>* gate;
+
+    const executor_type& executor() const noexcept { return owner->executor(); }
+    shared_gate<threading>& state() const noexcept { return *gate; }
+
+    TURNSTILE_HOT verdict try_now() const noexcept
+    {
+        check_strand();
+        return gate->try_take(hold::nothing, wants) ? verdict::granted() : verdict::wait();
+    }
+    void give_back() const noexcept { gate->give(wants); }
+    void prepare(shared_waiter& w) const noexcept { w.wants = wants; }
+    Lock take_now() const noexcept { return lock_access::make<Lock>(owner, *gate); }
+    void check_strand() const noexcept { BOOST_ASSERT(&owner->state() == gate); }
+};
+
+// A wait to exchange the lock in `held`, which has `has`, for an exclusive one. A dropped
+// result takes the held lock with it, so it is not refundable.
+template <class Owner, class Held, hold has>
+struct upgrade_ask : shared_ask<Owner, unique_lock<Owner>, hold::exclusive> {
+    using base = shared_ask<Owner, unique_lock<Owner>, hold::exclusive>;
+    using waiter_type = upgrade_waiter;
+    static constexpr bool refundable = false;
+
+    upgrade_ask(base exclusive, Held& lock) noexcept : base(exclusive), held(&lock) {}
+
+    Held* held;
+
+    verdict try_now() const noexcept
+    {
+        this->check_strand();
+        if (lock_access::gate_of(*held) != this->gate)
+            return verdict::refused(errc::not_locked);
+        return this->state().try_take(has, hold::exclusive) ? verdict::granted() : verdict::wait();
+    }
+    void give_back() const noexcept { this->state().give(hold::exclusive, has); }
+    void prepare(upgrade_waiter& w) const noexcept
+    {
+        w.has = has;
+        w.wants = hold::exclusive;
+        w.handle = held;
+    }
+    unique_lock<Owner> take_now() const noexcept
+    {
+        lock_access::let_go(*held);
+        return base::take_now();
+    }
+};
+
+} // namespace turnstile::detail

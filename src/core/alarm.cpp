@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: BSL-1.0
-#include <turnstile/core/detail/alarm.hpp>
-
-namespace turnstile::detail {
-
-template class timed_state<thread_safe, default_clock>;
-template class timed_state<strand_confined, default_clock>;
-
-} // namespace turnstile::detail

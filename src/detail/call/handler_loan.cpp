@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <turnstile/detail/call/handler_loan.hpp>
+
+#include <cstdint>
+#include <mutex>
+
+namespace turnstile::detail {
+namespace {
+
+constexpr std::size_t cache_line = 64;
+constexpr std::size_t mutex_count = 64; // loans that end at the same moment seldom meet
+
+struct alignas(cache_line) loan_mutex : light_mutex {};
+
+// By the address of the block, which is the same also when it is gone.
+loan_mutex& mutex_of(const loan_block* block) noexcept
+{
+    static constinit loan_mutex mutexes[mutex_count];
+    return mutexes[reinterpret_cast<std::uintptr_t>(block) / cache_line % mutex_count];
+}
+
+} // namespace
+
+loan_state loan_lender::leave(loan_block& block) noexcept
+{
+    loan_state state = state_.load(std::memory_order_acquire);
+    if (state != loan_state::lent)
+        return state;
+    const std::lock_guard lock(mutex_of(&block));
+    state = state_.load(std::memory_order_relaxed);
+    if (state == loan_state::lent) // then the block is there
+        block.lender_.store(nullptr, std::memory_order_release);
+    return state;
+}
+
+bool loan_block::tell_lender(loan_state state) noexcept
+{
+    const std::lock_guard lock(mutex_of(this));
+    loan_lender* lender = lender_.load(std::memory_order_relaxed);
+    if (!lender)
+        return false;
+    if (state == loan_state::called)
+        lender->caller_ = std::this_thread::get_id();
+    lender->state_.store(state, std::memory_order_release); // then it may leave
+    return true;
+}
+
+} // namespace turnstile::detail

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <turnstile/detail/util/random.hpp>
+
+#include <random>
+
+namespace turnstile::detail {
+namespace {
+
+std::uint64_t read_system_source()
+{
+    std::random_device device;
+    return (std::uint64_t(device()) << 32) | device();
+}
+
+} // namespace
+
+std::uint64_t random_seed()
+{
+    thread_local random_source seeds(read_system_source());
+    return seeds.next();
+}
+
+} // namespace turnstile::detail

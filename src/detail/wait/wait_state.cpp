@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <turnstile/detail/wait/wait_state.hpp>
+
+namespace turnstile::detail {
+
+template <class Threading>
+void wait_state<Threading>::start(waiter& w) noexcept
+{
+    mutex_.lock();
+    ++waiting_;
+    if (w.undecided()) {
+        if (shut_down_) [[unlikely]] {
+            --waiting_;
+            mutex_.unlock();
+            w.destroy();
+            return;
+        }
+        // Who waits for more than one object may come to one that is gone.
+        if (!alive_.load(std::memory_order_relaxed)) [[unlikely]] {
+            w.abort();
+        } else if (newcomers_serve_) {
+            return start_among_others(w);
+        } else if (!admit(w)) {
+            keep_context_running();
+            mutex_.unlock(); // from here on w may be gone at any moment
+            return;
+        }
+    }
+    send(w);
+}
+
+template <class Threading>
+void wait_state<Threading>::start_among_others(waiter& w) noexcept
+{
+    update_locked([&](ready_list& ready) {
+        if (admit_among(w, ready))
+            ready.push_back(w);
+        else
+            keep_context_running();
+    });
+}
+
+template <class Threading>
+void wait_state<Threading>::track_home() noexcept
+{
+    try {
+        home_.track_in(home_work_);
+    } catch (...) {
+        // No memory, for an executor that needs some: better to wait without it than not at all.
+    }
+}
+
+template <class Threading>
+bool wait_state<Threading>::reopen(waiter& w) noexcept
+{
+    if (shut_down_ || !alive_.load(std::memory_order_relaxed)) {
+        w.abort();
+        return false;
+    }
+    w.reopen();
+    ++waiting_;
+    keep_context_running();
+    return true;
+}
+
+template <class Threading>
+void wait_state<Threading>::send_last() noexcept
+{
+    const work_guard done = home_work_.take();
+    unlock_and_post(!delivery_.ready().empty() && delivery_.claim());
+}
+
+template <class Threading>
+void wait_state<Threading>::send_elsewhere(waiter& w) noexcept
+{
+    ready_list ready = this->ready();
+    ready.push_back(w);
+    send_elsewhere(ready);
+}
+
+// One post for each. Where an executor has no memory for it, what the waiter was granted goes to
+// the next, and the waiter is postponed: to destroy a coroutine takes memory, too.
+template <class Threading>
+void wait_state<Threading>::send_elsewhere(ready_list& ready) noexcept
+{
+    if (delivery_.has_postponed())
+        delivery_.post_postponed();
+    send_home();
+    while (!ready.elsewhere().empty()) {
+        waiter& w = ready.elsewhere().take_front();
+        if (w.elsewhere->post()) [[likely]]
+            continue;
+        mutex_.lock();
+        pass_on(w, verdict::aborted(), ready);
+        send_home();
+        postpone(w);
+    }
+    release_handles_reference(this, ready);
+}
+
+template <class Threading>
+void wait_state<Threading>::postpone(waiter& w) noexcept
+{
+    if (w.stands_for_another)
+        return w.invoke();
+    const wait_state_ptr<Threading> keep_alive(this); // w may go as soon as it is there
+    {
+        std::scoped_lock lock(mutex_);
+        if (!shut_down_ && alive_.load(std::memory_order_relaxed))
+            return delivery_.postpone(w);
+    }
+    w.destroy(); // there may be no other wake-up
+}
+
+template <class Threading>
+void wait_state<Threading>::pass_on(waiter& w, verdict instead, ready_list& ready) noexcept
+{
+    if (!w.granted())
+        return;
+    w.decide(instead);
+    take_back(w, ready);
+}
+
+template <class Threading>
+void wait_state<Threading>::refuse(waiter& w, verdict why) noexcept
+{
+    update([&](ready_list& ready) { pass_on(w, why, ready); });
+}
+
+template <class Threading>
+void wait_state<Threading>::cancel(cancel_link& link) noexcept
+{
+    update([&](ready_list& ready) {
+        waiter* w = link.target;
+        if (!w)
+            return;
+        if (w->undecided()) {
+            remove(*w);
+            w->abort();
+            ready.push_back(*w);
+            reconsider(ready);
+        } else {
+            // It is on its way, and will be told so when it arrives.
+            pass_on(*w, verdict::aborted(), ready);
+            if (delivery_.has_postponed()) [[unlikely]]
+                delivery_.post_postponed();
+        }
+    });
+}
+
+template <class Threading>
+void wait_state<Threading>::unlink(cancel_link& link) noexcept
+{
+    std::scoped_lock lock(mutex_);
+    if (link.target)
+        unlink_locked(*link.target);
+}
+
+template <class Threading>
+void wait_state<Threading>::unlink_locked(waiter& w) noexcept
+{
+    if (w.canceller)
+        w.canceller->target = nullptr;
+    w.canceller = nullptr;
+}
+
+template <class Threading>
+void wait_state<Threading>::abandon(waiter& w) noexcept
+{
+    update([&](ready_list& ready) {
+        unlink_locked(w);
+        if (!w.granted())
+            return;
+        if (alive_.load(std::memory_order_relaxed))
+            take_back(w, ready);
+        else
+            forfeit(w, ready);
+    });
+}
+
+template <class Threading>
+bool wait_state<Threading>::retire() noexcept
+{
+    return update([&](ready_list& ready) {
+        retire_locked(ready);
+        return keep_for_handles();
+    });
+}
+
+template <class Threading>
+void wait_state<Threading>::retire_locked(ready_list& ready) noexcept
+{
+    alive_.store(false, std::memory_order_release);
+    decide_all(ready, [](waiter& w) { w.abort(); });
+    if (delivery_.has_postponed()) [[unlikely]]
+        delivery_.post_postponed();
+}
+
+template <class Threading>
+void wait_state<Threading>::abort_with_object(waiter& w) noexcept
+{
+    update([&](ready_list& ready) {
+        if (outlives_object(w))
+            return;
+        w.abort();
+        forfeit(w, ready);
+    });
+}
+
+template <class Threading>
+void wait_state<Threading>::shut_down() noexcept
+{
+    // The block may outlive the context, but an executor must not.
+    work_guard done;
+    completion_target gone;
+    waiter_list doomed;
+    {
+        std::scoped_lock lock(mutex_);
+        shut_down_ = true;
+        take_all(doomed);
+        waiting_ = 0;
+        while (!delivery_.ready().empty())
+            doomed.push_back(delivery_.ready().take_front());
+        ready_queue postponed = delivery_.take_postponed();
+        while (!postponed.empty())
+            doomed.push_back(postponed.take_front());
+        // What owns one of them may cancel another, which is in no queue any more.
+        for (waiter& w : doomed) {
+            unlink_locked(w);
+            if (w.undecided())
+                w.abort();
+        }
+        done = home_work_.take();
+        gone = std::exchange(home_, completion_target());
+    }
+    while (!doomed.empty())
+        take_front(doomed).destroy();
+}
+
+namespace {
+
+// How many threads have ended that were inside a context: what they did there is over.
+std::atomic<std::size_t> ended_threads{0};
+
+void count_when_thread_ends() noexcept
+{
+    struct counter {
+        ~counter() { ended_threads.fetch_add(1, std::memory_order_relaxed); }
+    };
+    thread_local const counter at_end;
+    static_cast<void>(&at_end);
+}
+
+} // namespace
+
+template <class Threading>
+bool wait_state<Threading>::called_from_wrong_strand() noexcept
+{
+    const auto self = std::this_thread::get_id();
+    const auto inside = drained_by_.load(std::memory_order_relaxed);
+    if (inside != std::thread::id() && inside != self)
+        return true;
+    const std::size_t ended = ended_threads.load(std::memory_order_relaxed);
+    if (!home_.is_left_while_running()) {
+        count_when_thread_ends();
+        last_inside_.store(self, std::memory_order_relaxed);
+        ended_by_then_.store(ended, std::memory_order_relaxed);
+        return false;
+    }
+    const auto last = last_inside_.load(std::memory_order_relaxed);
+    return last != std::thread::id() && last != self &&
+           ended_by_then_.load(std::memory_order_relaxed) == ended;
+}
+
+template class wait_state<thread_safe>;
+template class wait_state<strand_confined>;
+
+} // namespace turnstile::detail

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+// The states of this layer for both threading policies, with the default clock.
+#include <turnstile/resilience/detail/breaker_state.hpp>
+#include <turnstile/resilience/detail/bulkhead_state.hpp>
+#include <turnstile/resilience/detail/keyed_rate_limiter_state.hpp>
+#include <turnstile/resilience/detail/rate_limiter_state.hpp>
+
+namespace turnstile::detail {
+
+template class timed_state<thread_safe, default_clock, permit_gate<thread_safe>>;
+template class timed_state<strand_confined, default_clock, permit_gate<strand_confined>>;
+
+template class breaker_state<thread_safe, default_clock>;
+template class breaker_state<strand_confined, default_clock>;
+template class bulkhead_state<thread_safe, default_clock>;
+template class bulkhead_state<strand_confined, default_clock>;
+template class rate_gate<thread_safe, default_clock>;
+template class rate_gate<strand_confined, default_clock>;
+template class keyed_gate<thread_safe, default_clock>;
+template class keyed_gate<strand_confined, default_clock>;
+
+} // namespace turnstile::detail

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <turnstile/sync/detail/event_state.hpp>
+
+#include <utility>
+
+namespace turnstile::detail {
+
+template <class Threading>
+void flag_gate<Threading>::raise_awaited() noexcept
+{
+    this->update([&](ready_list& ready) {
+        word_.store(flag::raised, std::memory_order_release);
+        this->decide_all(ready, [](waiter& w) { w.grant(); });
+    });
+}
+
+template <class Threading>
+bool flag_gate<Threading>::admit(waiter& w) noexcept
+{
+    flag before = flag::lowered;
+    const auto await_lowered = [&](flag& word) noexcept {
+        before = std::exchange(word, flag::awaited);
+        return before == flag::lowered;
+    };
+    word_.update(await_lowered, std::memory_order_acq_rel);
+    if (before == flag::raised) {
+        w.grant();
+        return true;
+    }
+    this->queue_.push_back(w);
+    return false;
+}
+
+template <class Threading>
+void flag_gate<Threading>::reconsider(ready_list&) noexcept
+{
+    if (this->queue_.empty())
+        word_.store(flag::lowered, std::memory_order_release);
+}
+
+template class flag_gate<thread_safe>;
+template class flag_gate<strand_confined>;
+
+} // namespace turnstile::detail

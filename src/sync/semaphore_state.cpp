@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <turnstile/sync/detail/semaphore_state.hpp>
+
+#include <algorithm>
+
+namespace turnstile::detail {
+
+// Everything below runs under the lock. With `contended` set nobody else writes the word;
+// without it the fast paths do, so the first step is always to set it.
+
+template <class Threading>
+std::uint64_t permit_gate<Threading>::set_flags(std::uint64_t which) noexcept
+{
+    return set_bits(word_, which) | which;
+}
+
+template <class Threading>
+template <class Grant>
+void permit_gate<Threading>::serve_with(Grant grant) noexcept
+{
+    std::uint64_t word = set_flags(contended);
+    while (!this->queue_.empty() && head().need <= word / one) {
+        word = with_handles(word - head().need * one, granted_as_);
+        grant(take_front(this->queue_));
+    }
+    const bool busy = !this->queue_.empty() || withheld_ != 0;
+    word_.store(busy ? word : word - contended, std::memory_order_release);
+}
+
+template <class Threading>
+void permit_gate<Threading>::serve(ready_list& ready) noexcept
+{
+    serve_with([&](waiter& w) {
+        w.grant();
+        ready.push_back(w);
+    });
+}
+
+template <class Threading>
+bool permit_gate<Threading>::admit(waiter& w) noexcept
+{
+    if (word_.load(std::memory_order_acquire) & (closed | resized)) [[unlikely]] {
+        w.decide(explain(static_cast<permit_waiter&>(w).need));
+        if (!w.undecided())
+            return true;
+    }
+    const bool first = this->queue_.empty();
+    this->queue_.push_back(w);
+    if (first)
+        serve_newcomer();
+    return !w.undecided();
+}
+
+// Permits may have come back since the fast path looked. Not inlined: where many wait, hardly
+// anybody is the first.
+template <class Threading>
+TURNSTILE_NOINLINE void permit_gate<Threading>::serve_newcomer() noexcept
+{
+    serve_with([](waiter& only) { only.grant(); });
+}
+
+// The waiter that is to get n permits that come back, in the usual case: none are available, and
+// they are just what the first in line waits for. It takes over the handle, too.
+template <class Threading>
+inline waiter* permit_gate<Threading>::hand_over(std::uint64_t n, std::uint64_t how) noexcept
+{
+    const std::uint64_t word = word_.load(std::memory_order_relaxed);
+    // Nothing is withheld where nothing was resized.
+    if ((word & ~(all_handles - many_handles)) != contended || how != granted_as_ ||
+        this->queue_.empty() || head().need != n)
+        return nullptr;
+    waiter& w = take_front(this->queue_);
+    w.grant();
+    if (this->queue_.empty())
+        word_.store(word - contended, std::memory_order_release);
+    return &w;
+}
+
+template <class Threading>
+bool permit_gate<Threading>::put(std::uint64_t n, std::uint64_t how, ready_list& ready) noexcept
+{
+    std::uint64_t word = with_handles(set_flags(contended), std::uint64_t(0) - how);
+    const std::uint64_t kept = std::min(n, withheld_);
+    const bool fits = n - kept <= maximum_.load(std::memory_order_relaxed) - word / one;
+    if (fits) {
+        withheld_ -= kept;
+        word += (n - kept) * one;
+    }
+    word_.store(word, std::memory_order_relaxed);
+    serve(ready);
+    if ((word & (orphaned | all_handles)) == orphaned && how == as_handle)
+        ready.drop_handles_reference();
+    return fits;
+}
+
+template <class Threading>
+bool permit_gate<Threading>::release_contended(std::uint64_t n, std::uint64_t how) noexcept
+{
+    this->lock();
+    if (waiter* next = hand_over(n, how)) [[likely]] {
+        this->send(*next);
+        return true;
+    }
+    return release_crowded(n, how);
+}
+
+template <class Threading>
+bool permit_gate<Threading>::release_crowded(std::uint64_t n, std::uint64_t how) noexcept
+{
+    return this->update_locked([&](ready_list& ready) { return put(n, how, ready); });
+}
+
+template <class Threading>
+bool permit_gate<Threading>::unlock_by_hand() noexcept
+{
+    bool locked = false;
+    const auto put_quickly = [&](std::uint64_t& word) noexcept {
+        if (word & flags)
+            return false;
+        locked = is_locked_by_hand(word);
+        word += locked ? one : 0;
+        return true;
+    };
+    if (word_.update(put_quickly, std::memory_order_acq_rel))
+        return locked;
+    return this->update([&](ready_list& ready) {
+        if (is_locked_by_hand(set_flags(contended)))
+            return put(1, by_hand, ready);
+        serve(ready);
+        return false;
+    });
+}
+
+template <class Threading>
+bool permit_gate<Threading>::adopt_lock() noexcept
+{
+    return this->update([&](ready_list& ready) {
+        const std::uint64_t word = set_flags(contended);
+        const bool locked = is_locked_by_hand(word);
+        word_.store(locked ? word + as_handle : word, std::memory_order_relaxed);
+        serve(ready);
+        return locked;
+    });
+}
+
+template <class Threading>
+bool permit_gate<Threading>::try_acquire_among_many(std::uint64_t n, std::uint64_t how) noexcept
+{
+    const auto take = [n, how](std::uint64_t& word) noexcept {
+        if ((word & (contended | closed | orphaned)) != 0 || word / one < n)
+            return false;
+        word = with_handles(word - n * one, how);
+        return true;
+    };
+    return word_.update(take, std::memory_order_acquire);
+}
+
+template <class Threading>
+void permit_gate<Threading>::change_handles(std::uint64_t change) noexcept
+{
+    const auto quickly = [change](std::uint64_t& word) noexcept {
+        if (word & (contended | orphaned | many_handles))
+            return false;
+        word += change;
+        return true;
+    };
+    if (word_.update(quickly, std::memory_order_acq_rel))
+        return;
+    this->update([&](ready_list& ready) {
+        const std::uint64_t word = with_handles(set_flags(contended), change);
+        word_.store(word, std::memory_order_relaxed);
+        serve(ready);
+        if ((word & (orphaned | all_handles)) == orphaned)
+            ready.drop_handles_reference();
+    });
+}
+
+template <class Threading>
+void permit_gate<Threading>::take_back(waiter& w, ready_list& ready) noexcept
+{
+    put(static_cast<permit_waiter&>(w).need, granted_as_, ready);
+}
+
+template <class Threading>
+void permit_gate<Threading>::forfeit(waiter& w, ready_list& ready) noexcept
+{
+    put(static_cast<permit_waiter&>(w).need, granted_as_, ready);
+}
+
+template <class Threading>
+bool permit_gate<Threading>::keep_for_handles() noexcept
+{
+    return (set_flags(orphaned) & all_handles) != 0;
+}
+
+template <class Threading>
+void permit_gate<Threading>::resize(std::uint64_t maximum) noexcept
+{
+    this->update([&](ready_list& ready) { set_maximum(maximum, ready); });
+}
+
+template <class Threading>
+void permit_gate<Threading>::set_maximum(std::uint64_t maximum, ready_list& ready) noexcept
+{
+    const std::uint64_t word = set_flags(contended | resized);
+    const std::uint64_t old = maximum_.load(std::memory_order_relaxed);
+    std::uint64_t permits = word / one;
+    if (maximum >= old) {
+        const std::uint64_t more = maximum - old;
+        const std::uint64_t kept = std::min(more, withheld_);
+        withheld_ -= kept;
+        permits += more - kept;
+    } else {
+        const std::uint64_t less = old - maximum;
+        const std::uint64_t taken = std::min(less, permits);
+        permits -= taken;
+        withheld_ += less - taken;
+    }
+    maximum_.store(maximum, std::memory_order_release);
+    word_.store(permits * one | (word & (one - 1)), std::memory_order_relaxed);
+
+    for (auto it = this->queue_.begin(); it != this->queue_.end();) {
+        waiter& w = *it++;
+        if (static_cast<permit_waiter&>(w).need <= maximum)
+            continue;
+        w.waiter_hook::unlink();
+        w.fail(errc::too_large);
+        ready.push_back(w);
+    }
+    serve(ready);
+}
+
+template <class Threading>
+void permit_gate<Threading>::close() noexcept
+{
+    this->update([&](ready_list& ready) {
+        set_flags(contended | closed);
+        this->decide_all(ready, [](waiter& w) { w.fail(errc::closed); });
+        serve(ready);
+    });
+}
+
+template class permit_gate<thread_safe>;
+template class permit_gate<strand_confined>;
+
+} // namespace turnstile::detail
