@@ -86,9 +86,9 @@ struct countdown_ask {
 
     const executor_type& executor() const noexcept { return countdown->executor(); }
     countdown_state<threading>& state() const noexcept { return countdown->state(); }
-    detail::verdict try_now() const noexcept
+    detail::wait_decision try_now() const noexcept
     {
-        return state().is_open() ? detail::verdict::granted() : detail::verdict::wait();
+        return state().is_open() ? detail::wait_decision::granted() : detail::wait_decision::pending();
     }
     void give_back() const noexcept {}
     void prepare(detail::waiter&) const noexcept {}

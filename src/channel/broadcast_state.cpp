@@ -122,17 +122,17 @@ std::uint64_t broadcast_state<Threading>::available(broadcast_seat& seat) noexce
 }
 
 template <class Threading>
-verdict broadcast_state<Threading>::reserve_locked(broadcast_seat& seat) noexcept
+wait_decision broadcast_state<Threading>::reserve_locked(broadcast_seat& seat) noexcept
 {
     if (unreserved(seat) != 0) {
         ++seat.granted;
-        return verdict::granted();
+        return wait_decision::granted();
     }
-    return is_drained(seat) ? verdict::refused(errc::closed) : verdict::wait();
+    return is_drained(seat) ? wait_decision::refused(errc::closed) : wait_decision::pending();
 }
 
 template <class Threading>
-verdict broadcast_state<Threading>::reserve(broadcast_seat& seat) noexcept
+wait_decision broadcast_state<Threading>::reserve(broadcast_seat& seat) noexcept
 {
     return this->guarded([&] { return reserve_locked(seat); });
 }
@@ -171,7 +171,7 @@ bool broadcast_state<Threading>::admit(waiter& w) noexcept
 {
     broadcast_seat& seat = *static_cast<receive_waiter&>(w).seat;
     w.decide(reserve_locked(seat));
-    if (!w.undecided())
+    if (!w.is_pending())
         return true;
     seat.waiting.push_back(w);
     if (!seat.is_linked())

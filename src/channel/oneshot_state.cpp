@@ -14,48 +14,48 @@ constexpr auto fail_with(errc code) noexcept
 } // namespace
 
 template <class Threading>
-verdict oneshot_state<Threading>::sending() const noexcept
+wait_decision oneshot_state<Threading>::sending() const noexcept
 {
     if (!wanted_)
-        return verdict::refused(errc::closed);
-    return phase_ == phase::open ? verdict::granted() : verdict::refused(errc::rejected);
+        return wait_decision::refused(errc::closed);
+    return phase_ == phase::open ? wait_decision::granted() : wait_decision::refused(errc::rejected);
 }
 
 template <class Threading>
-verdict oneshot_state<Threading>::receiving() const noexcept
+wait_decision oneshot_state<Threading>::receiving() const noexcept
 {
     switch (phase_) {
     case phase::full:
     case phase::failed:
-        return verdict::granted();
+        return wait_decision::granted();
     case phase::sender_gone:
-        return verdict::refused(errc::sender_gone);
+        return wait_decision::refused(errc::sender_gone);
     case phase::taken:
-        return verdict::refused(errc::closed);
+        return wait_decision::refused(errc::closed);
     case phase::open:
     case phase::reserved:
         break;
     }
-    return wanted_ || phase_ == phase::reserved ? verdict::wait() : verdict::refused(errc::closed);
+    return wanted_ || phase_ == phase::reserved ? wait_decision::pending() : wait_decision::refused(errc::closed);
 }
 
 template <class Threading>
-verdict oneshot_state<Threading>::reserve_locked() noexcept
+wait_decision oneshot_state<Threading>::reserve_locked() noexcept
 {
-    const verdict now = receiving();
+    const wait_decision decision = receiving();
     if (phase_ == phase::full)
         phase_ = phase::reserved;
-    return now;
+    return decision;
 }
 
 template <class Threading>
-verdict oneshot_state<Threading>::look() noexcept
+wait_decision oneshot_state<Threading>::look() noexcept
 {
     return this->guarded([&] { return receiving(); });
 }
 
 template <class Threading>
-verdict oneshot_state<Threading>::reserve() noexcept
+wait_decision oneshot_state<Threading>::reserve() noexcept
 {
     return this->guarded([&] { return reserve_locked(); });
 }
@@ -115,13 +115,13 @@ error_code oneshot_state<Threading>::send_error(const error_code& error) noexcep
     if (!error)
         return errc::invalid_argument;
     return this->update([&](ready_list& ready) {
-        const verdict now = sending();
-        if (now.is_granted()) {
+        const wait_decision decision = sending();
+        if (decision.is_granted()) {
             phase_ = phase::failed;
             error_ = error;
             this->decide_each(this->queue_, ready, grant);
         }
-        return now.error();
+        return decision.error();
     });
 }
 
@@ -139,9 +139,9 @@ void oneshot_state<Threading>::leave_sender() noexcept
 }
 
 template <class Threading>
-verdict oneshot_state<Threading>::is_unwanted() noexcept
+wait_decision oneshot_state<Threading>::is_unwanted() noexcept
 {
-    return this->guarded([&] { return wanted_ ? verdict::wait() : verdict::granted(); });
+    return this->guarded([&] { return wanted_ ? wait_decision::pending() : wait_decision::granted(); });
 }
 
 template <class Threading>
@@ -184,10 +184,10 @@ template <class Threading>
 bool oneshot_state<Threading>::admit(waiter& w) noexcept
 {
     const bool on_senders_side = static_cast<oneshot_waiter&>(w).for_receiver_gone;
-    w.decide(!on_senders_side ? reserve_locked() : wanted_ ? verdict::wait() : verdict::granted());
-    if (w.undecided())
+    w.decide(!on_senders_side ? reserve_locked() : wanted_ ? wait_decision::pending() : wait_decision::granted());
+    if (w.is_pending())
         (on_senders_side ? unwanted_queue_ : this->queue_).push_back(w);
-    return !w.undecided();
+    return !w.is_pending();
 }
 
 template <class Threading>

@@ -15,10 +15,10 @@ std::uint64_t watch_state<Threading>::store_locked(node& n, ready_list& ready) n
     if (is_closed())
         return 0;
     value_.swap(n);
-    const std::uint64_t now = version() + 1;
-    version_.store(now, std::memory_order_release);
+    const std::uint64_t decision = version() + 1;
+    version_.store(decision, std::memory_order_release);
     this->decide_all(ready, [](waiter& w) { w.grant(); });
-    return now;
+    return decision;
 }
 
 template <class Threading>
@@ -47,16 +47,16 @@ template <class Threading>
 bool watch_state<Threading>::admit(waiter& w) noexcept
 {
     w.decide(changed_since(static_cast<change_waiter&>(w).seen));
-    if (w.undecided())
+    if (w.is_pending())
         this->queue_.push_back(w);
-    return !w.undecided();
+    return !w.is_pending();
 }
 
 template <class Threading>
 bool watch_state<Threading>::wait_again(change_waiter& w) noexcept
 {
     return this->update([&](ready_list& ready) {
-        if (!w.granted() || !this->reopen(w))
+        if (!w.is_granted() || !this->reopen(w))
             return false;
         if (admit(w)) // there is a newer one already, or never will be
             ready.push_back(w);
@@ -79,11 +79,11 @@ bool search_waiter<Threading>::goes_on() noexcept
     const auto state = state_; // which its user may let go
     if (!state->is_due(*this))
         return false;
-    const verdict now = user_->look(seen);
-    if (now.must_wait())
+    const wait_decision decision = user_->look(seen);
+    if (decision.is_pending())
         return state->wait_again(*this);
-    if (now.is_refused())
-        state->refuse(*this, now);
+    if (decision.is_refused())
+        state->refuse(*this, decision);
     return false;
 }
 

@@ -19,11 +19,11 @@ std::exception_ptr barrier_state<Threading>::failure() noexcept
 
 // Why nobody can arrive any more, if so.
 template <class Threading>
-verdict barrier_state<Threading>::refusal() const noexcept
+wait_decision barrier_state<Threading>::refusal() const noexcept
 {
     if (broken_.load(relaxed))
-        return verdict::refused(errc::broken);
-    return parties_.load(relaxed) == 0 ? verdict::refused(errc::closed) : verdict::wait();
+        return wait_decision::refused(errc::broken);
+    return parties_.load(relaxed) == 0 ? wait_decision::refused(errc::closed) : wait_decision::pending();
 }
 
 template <class Threading>
@@ -51,7 +51,7 @@ void barrier_state<Threading>::close_round() noexcept
         last_closed_ = static_cast<barrier_waiter&>(leaving_.back()).ticket;
     all_dropped_ = false;
     acting_ = true;
-    round_ = verdict::granted();
+    round_ = wait_decision::granted();
 }
 
 // Lets the closed round go; how many there were.
@@ -84,7 +84,7 @@ std::exception_ptr barrier_state<Threading>::run_action() noexcept
 // Without the lock, after close_round(): the action, then the release; and the same for the
 // next round, if that has become complete meanwhile. What is returned goes for the first.
 template <class Threading>
-verdict barrier_state<Threading>::finish_round(std::size_t& index) noexcept
+wait_decision barrier_state<Threading>::finish_round(std::size_t& index) noexcept
 {
     // The action may destroy the barrier, and so may those who are let go.
     const wait_state_ptr<Threading> keep_alive(this);
@@ -96,7 +96,7 @@ verdict barrier_state<Threading>::finish_round(std::size_t& index) noexcept
                 broken_.store(true, release);
                 fail_everybody(ready);
             }
-            const verdict round = round_;
+            const wait_decision round = round_;
             const std::size_t size = release_round(ready);
             acting_ = !broken_.load(relaxed) && is_complete();
             if (acting_)
@@ -113,12 +113,12 @@ verdict barrier_state<Threading>::finish_round(std::size_t& index) noexcept
 }
 
 template <class Threading>
-verdict barrier_state<Threading>::try_arrive_last(std::size_t& index) noexcept
+wait_decision barrier_state<Threading>::try_arrive_last(std::size_t& index) noexcept
 {
     bool closed = false;
-    const verdict now = this->update([&](ready_list& ready) {
-        const verdict refused = refusal();
-        if (!refused.must_wait() || acting_ || arrived_.load(relaxed) + 1 != parties_.load(relaxed))
+    const wait_decision decision = this->update([&](ready_list& ready) {
+        const wait_decision refused = refusal();
+        if (!refused.is_pending() || acting_ || arrived_.load(relaxed) + 1 != parties_.load(relaxed))
             return refused;
         close_round();
         if (action_) {
@@ -127,9 +127,9 @@ verdict barrier_state<Threading>::try_arrive_last(std::size_t& index) noexcept
             index = release_round(ready);
             acting_ = false;
         }
-        return verdict::granted();
+        return wait_decision::granted();
     });
-    return closed ? finish_round(index) : now;
+    return closed ? finish_round(index) : decision;
 }
 
 template <class Threading>
@@ -149,9 +149,9 @@ template <class Threading>
 bool barrier_state<Threading>::admit(waiter& w) noexcept
 {
     auto& self = static_cast<barrier_waiter&>(w);
-    const verdict refused = refusal();
+    const wait_decision refused = refusal();
     w.decide(refused);
-    if (!w.undecided())
+    if (!w.is_pending())
         return true;
     self.ticket = ++tickets_;
     this->queue_.push_back(w);
@@ -166,30 +166,30 @@ bool barrier_state<Threading>::admit(waiter& w) noexcept
 }
 
 template <class Threading>
-verdict barrier_state<Threading>::drop(std::size_t n) noexcept
+wait_decision barrier_state<Threading>::drop(std::size_t n) noexcept
 {
     bool closed = false;
-    const verdict now = this->update([&](ready_list&) {
+    const wait_decision decision = this->update([&](ready_list&) {
         const std::size_t parties = parties_.load(relaxed);
         const std::size_t arrived = arrived_.load(relaxed);
         if (parties == 0)
-            return verdict::refused(errc::closed);
+            return wait_decision::refused(errc::closed);
         if (n == 0 || arrived > parties || n > parties - arrived)
-            return verdict::refused(errc::invalid_argument);
+            return wait_decision::refused(errc::invalid_argument);
         parties_.store(parties - n, release);
         if (broken_.load(relaxed))
-            return verdict::granted();
+            return wait_decision::granted();
         all_dropped_ = n == parties;
         closed = !acting_ && is_complete();
         if (closed)
             close_round();
-        return verdict::granted();
+        return wait_decision::granted();
     });
     if (closed) {
         std::size_t index = 0;
         finish_round(index);
     }
-    return now;
+    return decision;
 }
 
 template <class Threading>
@@ -201,7 +201,7 @@ void barrier_state<Threading>::fail(waiter_list& waiters, ready_list& ready) noe
 template <class Threading>
 void barrier_state<Threading>::fail_everybody(ready_list& ready) noexcept
 {
-    spoil_round(verdict::refused(errc::broken));
+    spoil_round(wait_decision::refused(errc::broken));
     fail(leaving_, ready);
     fail(this->queue_, ready);
     arrived_.store(0, release);
@@ -209,7 +209,7 @@ void barrier_state<Threading>::fail_everybody(ready_list& ready) noexcept
 
 // The closed round, if there is one, ends so, for the last arrival as for those in leaving_.
 template <class Threading>
-void barrier_state<Threading>::spoil_round(verdict why) noexcept
+void barrier_state<Threading>::spoil_round(wait_decision why) noexcept
 {
     if (acting_ && round_.is_granted())
         round_ = why;
@@ -259,7 +259,7 @@ void barrier_state<Threading>::reconsider(ready_list& ready) noexcept
 template <class Threading>
 void barrier_state<Threading>::take_all(waiter_list& out) noexcept
 {
-    spoil_round(verdict::aborted());
+    spoil_round(wait_decision::aborted());
     out.splice(out.end(), leaving_);
     wait_state<Threading>::take_all(out);
     arrived_.store(0, release);

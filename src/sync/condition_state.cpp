@@ -39,7 +39,7 @@ void condition_waiter<Threading>::run(waiter& self, how what)
             return run(self,
                        what); // its executor had no memory: it has come without, and waits again
         if (!locked) {
-            w.condition_->refuse(w, verdict::aborted());
+            w.condition_->refuse(w, wait_decision::aborted());
         } else {
             w.adopt_lock();
             if (w.has_predicate_ && !w.is_satisfied())
@@ -84,10 +84,10 @@ bool condition_waiter<Threading>::is_satisfied() noexcept
 {
     if (!condition_->is_due(*this))
         return true;
-    const verdict now = user_->test();
-    if (now.is_refused())
-        condition_->refuse(*this, now);
-    if (!now.must_wait())
+    const wait_decision decision = user_->test();
+    if (decision.is_refused())
+        condition_->refuse(*this, decision);
+    if (!decision.is_pending())
         return true;
 
     const auto mutex = mutex_;
@@ -119,7 +119,7 @@ void condition_waiter<Threading>::adopt_lock() noexcept
 template <class Threading>
 void condition_state<Threading>::start(waiter_type& w) noexcept
 {
-    if (!w.undecided())
+    if (!w.is_pending())
         return wait_state<Threading>::start(w);
     const auto mutex = w.mutex_;
     w.let_go_of_lock();
@@ -151,7 +151,7 @@ template <class Threading>
 bool condition_state<Threading>::wait_again(waiter_type& w) noexcept
 {
     return this->update([&](ready_list& ready) {
-        if (!w.granted() || !this->reopen(w))
+        if (!w.is_granted() || !this->reopen(w))
             return false;
         enqueue(w);
         line_.insert(w);
@@ -163,7 +163,7 @@ bool condition_state<Threading>::wait_again(waiter_type& w) noexcept
 template <class Threading>
 void condition_state<Threading>::keep_for_later(waiter_type& w) noexcept
 {
-    this->refuse(w, verdict::aborted());
+    this->refuse(w, wait_decision::aborted());
     this->postpone(w);
 }
 

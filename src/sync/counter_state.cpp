@@ -5,48 +5,48 @@ namespace turnstile::detail {
 
 // The bounds are so far from the ends of the type that no difference overflows.
 template <class Threading>
-verdict count_gate<Threading>::sum(std::int64_t n, std::int64_t& value) const noexcept
+wait_decision count_gate<Threading>::sum(std::int64_t n, std::int64_t& value) const noexcept
 {
     if (n > upper_ - value)
-        return verdict::refused(errc::over_count);
+        return wait_decision::refused(errc::over_count);
     if (n < lower_ - value)
-        return verdict::refused(errc::negative_count);
+        return wait_decision::refused(errc::negative_count);
     value += n;
-    return verdict::granted();
+    return wait_decision::granted();
 }
 
 template <class Threading>
-verdict count_gate<Threading>::difference(std::int64_t n, std::int64_t& value) const noexcept
+wait_decision count_gate<Threading>::difference(std::int64_t n, std::int64_t& value) const noexcept
 {
     if (n > value - lower_)
-        return verdict::refused(errc::negative_count);
+        return wait_decision::refused(errc::negative_count);
     if (n < value - upper_)
-        return verdict::refused(errc::over_count);
+        return wait_decision::refused(errc::over_count);
     value -= n;
-    return verdict::granted();
+    return wait_decision::granted();
 }
 
 template <class Threading>
-verdict count_gate<Threading>::change(std::int64_t n, step calculate, std::int64_t& value) noexcept
+wait_decision count_gate<Threading>::change(std::int64_t n, step calculate, std::int64_t& value) noexcept
 {
-    verdict result = verdict::open();
+    wait_decision result = wait_decision::unattempted();
     const auto change_unawaited = [&](std::int64_t& word) noexcept {
         value = value_of(word);
-        result = word & awaited ? verdict::open() : (this->*calculate)(n, value);
+        result = word & awaited ? wait_decision::unattempted() : (this->*calculate)(n, value);
         word = value * one;
         return result.is_granted();
     };
     word_.update(change_unawaited, std::memory_order_acq_rel);
-    return result.is_open() ? change_awaited(n, calculate, value) : result;
+    return result.is_unattempted() ? change_awaited(n, calculate, value) : result;
 }
 
 template <class Threading>
-verdict count_gate<Threading>::try_now(const count_goal& goal) const noexcept
+wait_decision count_gate<Threading>::try_now(const count_goal& goal) const noexcept
 {
     if (goal.what == count_goal::kind::at_least && goal.threshold > upper_)
-        return verdict::refused(errc::over_count);
+        return wait_decision::refused(errc::over_count);
     if (goal.what == count_goal::kind::at_most && goal.threshold < lower_)
-        return verdict::refused(errc::negative_count);
+        return wait_decision::refused(errc::negative_count);
     return goal.at(value());
 }
 
@@ -65,12 +65,12 @@ bool count_gate<Threading>::nobody_waits() const noexcept
 }
 
 template <class Threading>
-verdict count_gate<Threading>::change_awaited(std::int64_t n, step calculate,
+wait_decision count_gate<Threading>::change_awaited(std::int64_t n, step calculate,
                                               std::int64_t& value) noexcept
 {
     return this->update([&](ready_list& ready) {
         value = set_awaited();
-        const verdict result = (this->*calculate)(n, value);
+        const wait_decision result = (this->*calculate)(n, value);
         if (result.is_granted())
             wake(value, ready);
         word_.store(value * one | (nobody_waits() ? 0 : awaited), std::memory_order_release);
@@ -120,7 +120,7 @@ bool count_gate<Threading>::admit(waiter& w) noexcept
         return was_unawaited;
     };
     word_.update(await_other, std::memory_order_acq_rel);
-    if (!self.undecided())
+    if (!self.is_pending())
         return true;
     switch (self.goal.what) {
     case count_goal::kind::at_least:

@@ -6,7 +6,7 @@
 namespace turnstile::detail {
 
 template <class Threading>
-verdict latch_state<Threading>::count_down(std::uint64_t n) noexcept
+wait_decision latch_state<Threading>::count_down(std::uint64_t n) noexcept
 {
     std::uint64_t left = 0;
     const auto subtract = [&](std::uint64_t& count) noexcept {
@@ -14,14 +14,14 @@ verdict latch_state<Threading>::count_down(std::uint64_t n) noexcept
         return n <= std::exchange(count, left);
     };
     if (!count_.update(subtract, std::memory_order_acq_rel))
-        return verdict::refused(errc::negative_count);
+        return wait_decision::refused(errc::negative_count);
     if (left == 0 && n != 0)
         this->raise();
-    return verdict::granted();
+    return wait_decision::granted();
 }
 
 template <class Threading>
-verdict latch_state<Threading>::try_arrive(std::uint64_t n) noexcept
+wait_decision latch_state<Threading>::try_arrive(std::uint64_t n) noexcept
 {
     if (n == 0)
         return try_wait();
@@ -32,9 +32,9 @@ verdict latch_state<Threading>::try_arrive(std::uint64_t n) noexcept
     };
     if (count_.update(be_the_last, std::memory_order_acq_rel)) {
         this->raise();
-        return verdict::granted();
+        return wait_decision::granted();
     }
-    return n > before ? verdict::refused(errc::negative_count) : verdict::wait();
+    return n > before ? wait_decision::refused(errc::negative_count) : wait_decision::pending();
 }
 
 template <class Threading>
@@ -43,7 +43,7 @@ void latch_state<Threading>::start(latch_waiter& w) noexcept
     // Whoever goes with the last arrival may destroy the latch.
     const wait_state_ptr<Threading> keep_alive(this);
     if (w.arrivals != 0) {
-        const verdict counted = count_down(w.arrivals);
+        const wait_decision counted = count_down(w.arrivals);
         if (!counted.is_granted())
             w.decide(counted);
     }

@@ -41,14 +41,14 @@ bool permit_gate<Threading>::admit(waiter& w) noexcept
 {
     if (word_.load(std::memory_order_acquire) & (closed | resized)) [[unlikely]] {
         w.decide(explain(static_cast<permit_waiter&>(w).need));
-        if (!w.undecided())
+        if (!w.is_pending())
             return true;
     }
     const bool first = this->queue_.empty();
     this->queue_.push_back(w);
     if (first)
         serve_newcomer();
-    return !w.undecided();
+    return !w.is_pending();
 }
 
 // Permits may have come back since the fast path looked. Not inlined: where many wait, hardly

@@ -109,7 +109,7 @@ bool shared_gate<Threading>::admit(waiter& queued) noexcept
     w.ticket = arrivals_++;
     line_of(w).push_back(w);
     serve_with(held, [](waiter&) {}); // nobody but w can have become free to go
-    return !w.undecided();
+    return !w.is_pending();
 }
 
 template <class Threading>

@@ -20,7 +20,7 @@ using turnstile::detail::owned_state;
 using turnstile::detail::permit_gate;
 using turnstile::detail::permit_waiter;
 using turnstile::detail::shortcut_budget;
-using turnstile::detail::verdict;
+using turnstile::detail::wait_decision;
 
 using gate = permit_gate<turnstile::thread_safe>;
 
@@ -91,12 +91,12 @@ struct unlucky_ask {
     executor_type executor() const noexcept { return f->io.get_executor(); }
     gate& state() const noexcept { return *f->permits; }
 
-    verdict try_now()
+    wait_decision try_now()
     {
         if (!state().try_acquire(1, gate::as_handle))
-            return verdict::wait();
+            return wait_decision::pending();
         granted = std::make_unique<std::uint64_t>(1);
-        return verdict::granted();
+        return wait_decision::granted();
     }
     void give_back() noexcept
     {

@@ -94,7 +94,7 @@ class diary
 
         const executor_type& executor() const noexcept { return owner->executor(); }
         diary_state<Threading, Clock>& state() const noexcept { return owner->state(); }
-        detail::verdict try_now() const noexcept { return detail::verdict::wait(); }
+        detail::wait_decision try_now() const noexcept { return detail::wait_decision::pending(); }
         void give_back() const noexcept {}
         void prepare(appointment& w) const noexcept { w.due = due; }
     };

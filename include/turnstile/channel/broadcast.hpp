@@ -113,9 +113,9 @@ public:
     [[nodiscard]] message_type try_receive(error_code& ec) noexcept
     {
         typename state_type::received r;
-        const detail::verdict now = this->state().reserve(seat());
-        ec = now.error();
-        if (now.is_granted() && !this->state().take_reserved(seat(), r))
+        const detail::wait_decision decision = this->state().reserve(seat());
+        ec = decision.error();
+        if (decision.is_granted() && !this->state().take_reserved(seat(), r))
             ec = asio::error::operation_aborted; // the sender was destroyed in between
         return message_type(std::move(r));
     }
@@ -149,7 +149,7 @@ private:
 
         const Executor& executor() const noexcept { return *executor_; }
         state_type& state() const noexcept { return *state_; }
-        detail::verdict try_now() const noexcept { return state_->reserve(*seat); }
+        detail::wait_decision try_now() const noexcept { return state_->reserve(*seat); }
         void give_back() const noexcept { state_->give_back(*seat); }
         void prepare(detail::receive_waiter& w) const noexcept { w.seat = seat; }
         detail::outcome<message_type> conclude_now() const noexcept

@@ -48,7 +48,7 @@ struct oneshot_ask {
 
     const Executor& executor() const noexcept { return *executor_; }
     oneshot_block<T, Threading>& state() const noexcept { return *state_; }
-    verdict try_now() const noexcept
+    wait_decision try_now() const noexcept
     {
         return AtReceiver ? state_->reserve() : state_->is_unwanted();
     }
@@ -223,10 +223,10 @@ public:
         using result =
             std::conditional_t<std::is_void_v<T>, bool,
                                std::optional<std::conditional_t<std::is_void_v<T>, int, T>>>;
-        const detail::verdict now = this->state().reserve();
-        ec = now.error();
+        const detail::wait_decision decision = this->state().reserve();
+        ec = decision.error();
         result received{};
-        if (now.is_granted()) {
+        if (decision.is_granted()) {
             auto taken = this->state().conclude();
             ec = taken.error;
             if constexpr (std::is_void_v<T>)

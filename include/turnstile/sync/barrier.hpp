@@ -148,7 +148,7 @@ private:
 
         const Executor& executor() const noexcept { return barrier->executor(); }
         detail::barrier_state<Threading>& state() const noexcept { return barrier->state(); }
-        detail::verdict try_now() noexcept { return state().try_arrive(index); }
+        detail::wait_decision try_now() noexcept { return state().try_arrive(index); }
         void give_back() const noexcept {}
         void prepare(detail::barrier_waiter&) const noexcept {}
         std::size_t take_now() const noexcept { return index; }

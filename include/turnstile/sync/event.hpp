@@ -79,9 +79,9 @@ private:
 
         const Executor& executor() const noexcept { return event->executor(); }
         detail::flag_gate<Threading>& state() const noexcept { return event->state(); }
-        detail::verdict try_now() const noexcept
+        detail::wait_decision try_now() const noexcept
         {
-            return event->is_set() ? detail::verdict::granted() : detail::verdict::wait();
+            return event->is_set() ? detail::wait_decision::granted() : detail::wait_decision::pending();
         }
         void give_back() const noexcept {}
         void prepare(detail::waiter&) const noexcept {}

@@ -123,7 +123,7 @@ private:
     };
 
     struct wait_ask : ask {
-        detail::verdict try_now() const noexcept { return this->state().try_wait(); }
+        detail::wait_decision try_now() const noexcept { return this->state().try_wait(); }
         void prepare(detail::latch_waiter&) const noexcept {}
     };
 
@@ -132,7 +132,7 @@ private:
 
         std::uint64_t n;
 
-        detail::verdict try_now() const noexcept { return this->state().try_arrive(n); }
+        detail::wait_decision try_now() const noexcept { return this->state().try_arrive(n); }
         void prepare(detail::latch_waiter& w) const noexcept { w.arrivals = n; }
     };
 };

@@ -87,9 +87,9 @@ public:
     [[nodiscard]] permit_type try_acquire(std::uint64_t n, error_code& ec) noexcept
     {
         gate& state = this->state();
-        const detail::verdict now = state.try_now(n, gate::as_handle);
-        ec = now.error();
-        return now.is_granted() ? adopt(this, state, n) : permit_type();
+        const detail::wait_decision decision = state.try_now(n, gate::as_handle);
+        ec = decision.error();
+        return decision.is_granted() ? adopt(this, state, n) : permit_type();
     }
     /// The same, without saying why there are none.
     [[nodiscard]] permit_type try_acquire(std::uint64_t n = 1) noexcept

@@ -8,7 +8,7 @@ void wait_state<Threading>::start(waiter& w) noexcept
 {
     mutex_.lock();
     ++waiting_;
-    if (w.undecided()) {
+    if (w.is_pending()) {
         if (shut_down_) [[unlikely]] {
             --waiting_;
             mutex_.unlock();
@@ -91,7 +91,7 @@ void wait_state<Threading>::send_elsewhere(ready_list& ready) noexcept
         if (w.elsewhere->post()) [[likely]]
             continue;
         mutex_.lock();
-        pass_on(w, verdict::aborted(), ready);
+        pass_on(w, wait_decision::aborted(), ready);
         send_home();
         postpone(w);
     }
@@ -113,16 +113,16 @@ void wait_state<Threading>::postpone(waiter& w) noexcept
 }
 
 template <class Threading>
-void wait_state<Threading>::pass_on(waiter& w, verdict instead, ready_list& ready) noexcept
+void wait_state<Threading>::pass_on(waiter& w, wait_decision instead, ready_list& ready) noexcept
 {
-    if (!w.granted())
+    if (!w.is_granted())
         return;
     w.decide(instead);
     take_back(w, ready);
 }
 
 template <class Threading>
-void wait_state<Threading>::refuse(waiter& w, verdict why) noexcept
+void wait_state<Threading>::refuse(waiter& w, wait_decision why) noexcept
 {
     update([&](ready_list& ready) { pass_on(w, why, ready); });
 }
@@ -134,14 +134,14 @@ void wait_state<Threading>::cancel(cancel_link& link) noexcept
         waiter* w = link.target;
         if (!w)
             return;
-        if (w->undecided()) {
+        if (w->is_pending()) {
             remove(*w);
             w->abort();
             ready.push_back(*w);
             reconsider(ready);
         } else {
             // It is on its way, and will be told so when it arrives.
-            pass_on(*w, verdict::aborted(), ready);
+            pass_on(*w, wait_decision::aborted(), ready);
             if (delivery_.has_postponed()) [[unlikely]]
                 delivery_.post_postponed();
         }
@@ -169,7 +169,7 @@ void wait_state<Threading>::abandon(waiter& w) noexcept
 {
     update([&](ready_list& ready) {
         unlink_locked(w);
-        if (!w.granted())
+        if (!w.is_granted())
             return;
         if (alive_.load(std::memory_order_relaxed))
             take_back(w, ready);
@@ -227,7 +227,7 @@ void wait_state<Threading>::shut_down() noexcept
         // What owns one of them may cancel another, which is in no queue any more.
         for (waiter& w : doomed) {
             unlink_locked(w);
-            if (w.undecided())
+            if (w.is_pending())
                 w.abort();
         }
         done = home_work_.take();

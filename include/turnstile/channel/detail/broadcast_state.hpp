@@ -70,7 +70,7 @@ public:
     // How many values are there for a receiver, not counting what is reserved.
     std::uint64_t available(broadcast_seat& seat) noexcept;
     // Reserves a value.
-    verdict reserve(broadcast_seat& seat) noexcept;
+    wait_decision reserve(broadcast_seat& seat) noexcept;
     // Undoes that.
     void give_back(broadcast_seat& seat) noexcept;
     // Takes what was reserved; false if there is nobody to take it any more.
@@ -82,7 +82,7 @@ private:
     std::uint64_t unreserved(const broadcast_seat& seat) const noexcept;
     // Grants in order to the waiting receives of one receiver what is there for them.
     void serve(broadcast_seat& seat, ready_list& ready) noexcept;
-    verdict reserve_locked(broadcast_seat& seat) noexcept;
+    wait_decision reserve_locked(broadcast_seat& seat) noexcept;
     void unreserve(broadcast_seat& seat, ready_list& ready) noexcept;
     // Whether nothing is left for a receiver, and nothing can be given back.
     bool is_drained(const broadcast_seat& seat) const noexcept

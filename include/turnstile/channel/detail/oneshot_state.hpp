@@ -38,19 +38,19 @@ public:
     error_code send_error(const error_code& error) noexcept;
     void leave_sender() noexcept;
     // Whether the receiver has gone, or closed; and what a wait for that comes to.
-    verdict is_unwanted() noexcept;
+    wait_decision is_unwanted() noexcept;
     error_code conclude_unwanted() noexcept;
 
     // The receiver's side. What a receive would come to now; reserve() sees to it, if that is
     // a value, that nobody else gets it.
-    verdict look() noexcept;
-    verdict reserve() noexcept;
+    wait_decision look() noexcept;
+    wait_decision reserve() noexcept;
     void give_back() noexcept;
     void close() noexcept;
 
 protected:
     // Under the lock.
-    verdict sending() const noexcept;
+    wait_decision sending() const noexcept;
     void filled(ready_list& ready) noexcept;
     // What becomes of a granted receive; without an error it takes the value.
     error_code conclude_receive(ready_list& ready) noexcept;
@@ -60,8 +60,8 @@ protected:
 private:
     enum class phase : unsigned char { open, full, reserved, failed, sender_gone, taken };
 
-    verdict receiving() const noexcept;
-    verdict reserve_locked() noexcept;
+    wait_decision receiving() const noexcept;
+    wait_decision reserve_locked() noexcept;
     void unreserve(ready_list& ready) noexcept;
     void offer(ready_list& ready) noexcept;
     void stop_wanting(ready_list& ready) noexcept;
@@ -96,12 +96,12 @@ public:
     error_code send(stored_type& value) noexcept
     {
         return this->update([&](ready_list& ready) {
-            const verdict now = this->sending();
-            if (now.is_granted()) {
+            const wait_decision decision = this->sending();
+            if (decision.is_granted()) {
                 value_.emplace(std::move(value));
                 this->filled(ready);
             }
-            return now.error();
+            return decision.error();
         });
     }
 

@@ -78,9 +78,9 @@ public:
     [[nodiscard]] std::optional<T> try_pop(error_code& ec)
     {
         std::optional<typename state_type::stored> item;
-        const verdict now = this->state().pop_now(item);
-        ec = now.error();
-        if (!now.is_granted())
+        const wait_decision decision = this->state().pop_now(item);
+        ec = decision.error();
+        if (!decision.is_granted())
             return std::nullopt;
         return parcel<std::optional<T>>::open(std::move(*item));
     }
@@ -98,13 +98,13 @@ public:
     [[nodiscard]] std::vector<T> try_pop_n(std::size_t most, error_code& ec)
     {
         std::vector<T> items;
-        const verdict now = take_batch(most, items, [](auto&& stored) -> T&& {
+        const wait_decision decision = take_batch(most, items, [](auto&& stored) -> T&& {
             if constexpr (moves_safely<T>)
                 return std::move(stored);
             else
                 return std::move(*stored);
         });
-        ec = now.error();
+        ec = decision.error();
         return items;
     }
     /// The same, without saying why there are none.
@@ -140,9 +140,9 @@ public:
     /// policy says.
     [[nodiscard]] reservation_type try_reserve(error_code& ec) noexcept
     {
-        const verdict now = this->state().try_reserve();
-        ec = now.error();
-        return now.is_granted() ? place_in(this->state()) : reservation_type();
+        const wait_decision decision = this->state().try_reserve();
+        ec = decision.error();
+        return decision.is_granted() ? place_in(this->state()) : reservation_type();
     }
     /// The same, without saying why there is none.
     [[nodiscard]] reservation_type try_reserve() noexcept
@@ -233,13 +233,13 @@ protected:
     // The value is moved only if there is a place for it. `ec` is set if waiting would not help.
     bool try_push_with(T&& value, label_type&& label, item_ticket& ticket, error_code& ec)
     {
-        verdict now = verdict::wait();
+        wait_decision decision = wait_decision::pending();
         if constexpr (moves_safely<T>)
-            now = this->state().push_now(label, value, ticket);
+            decision = this->state().push_now(label, value, ticket);
         else
-            now = this->state().claim();
-        ec = now.error();
-        if (!now.is_granted())
+            decision = this->state().claim();
+        ec = decision.error();
+        if (!decision.is_granted())
             return false;
         if constexpr (!moves_safely<T>)
             ticket = place_in(this->state()).fill(std::move(value), std::move(label), ec);
@@ -266,16 +266,16 @@ private:
     }
 
     template <class Value, class Open>
-    verdict take_batch(std::size_t most, std::vector<Value>& out, Open open)
+    wait_decision take_batch(std::size_t most, std::vector<Value>& out, Open open)
     {
         if (most == 0)
-            return verdict::refused(errc::invalid_argument);
+            return wait_decision::refused(errc::invalid_argument);
         const auto state = keep_state();
         item_list items;
         std::size_t n = 0;
-        const verdict now = state->promise_batch(most, n);
-        if (!now.is_granted())
-            return now;
+        const wait_decision decision = state->promise_batch(most, n);
+        if (!decision.is_granted())
+            return decision;
         try {
             out.reserve(n);
         } catch (...) {
@@ -285,7 +285,7 @@ private:
         }
         state->take_batch(n, items);
         state->unpack(items, [&](auto&& v) { out.push_back(open(std::move(v))); });
-        return now;
+        return decision;
     }
 };
 

@@ -112,7 +112,7 @@ struct push_ask
     using supplies_type = push_supplies<typename Queue::state_type>;
     supplies_type* supplied = nullptr;
 
-    verdict try_now() { return this->state().push_now(label, value, ticket); }
+    wait_decision try_now() { return this->state().push_now(label, value, ticket); }
     void give_back() const noexcept {}
     supplies_type supplies()
     {
@@ -147,14 +147,14 @@ struct pop_ask : item_ask<Queue, popped_t<typename Queue::value_type>,
 
     std::optional<stored> item{};
 
-    verdict try_now() noexcept { return this->state().pop_now(item); }
+    wait_decision try_now() noexcept { return this->state().pop_now(item); }
     void give_back() const noexcept {}
     void prepare(waiter_type& w) const noexcept { w.state = &this->state(); }
     outcome_type conclude_now() noexcept { return {error_code(), std::move(*item)}; }
     outcome_type conclude(waiter_type& w) noexcept
     {
         if (!w.state->deliver(w)) [[unlikely]]
-            return {verdict::aborted().error()};
+            return {wait_decision::aborted().error()};
         w.state->unpack(w.items, [&](stored&& v) { item.emplace(std::move(v)); });
         return conclude_now();
     }
@@ -176,7 +176,7 @@ struct batch_ask : item_ask<Queue, std::vector<typename Queue::value_type>,
     batch items{};
     supplies_type* supplied = nullptr;
 
-    verdict try_now()
+    wait_decision try_now()
     {
         return this->queue->take_batch(most, items, [](stored&& v) { return std::move(v); });
     }
@@ -200,7 +200,7 @@ struct batch_ask : item_ask<Queue, std::vector<typename Queue::value_type>,
     outcome_type conclude(waiter_type& w) noexcept
     {
         if (!w.state->deliver(w)) [[unlikely]]
-            return {verdict::aborted().error()};
+            return {wait_decision::aborted().error()};
         w.state->unpack(w.items, [&](stored&& v) { w.room.push_back(std::move(v)); });
         return {error_code(), std::move(w.room)};
     }
@@ -217,7 +217,7 @@ struct reserve_ask : item_ask<Queue, reservation<Queue>, place_waiter<typename Q
     static constexpr bool refundable = true;
     using waiter_type = place_waiter<typename Queue::state_type>;
 
-    verdict try_now() const noexcept { return this->state().try_reserve(); }
+    wait_decision try_now() const noexcept { return this->state().try_reserve(); }
     void give_back() const noexcept { this->state().cancel_reservation(); }
     void prepare(waiter_type& w) const noexcept
     {
@@ -232,7 +232,7 @@ template <class Queue>
 struct join_ask : item_ask<Queue, void, item_waiter> {
     static constexpr bool refundable = true;
 
-    verdict try_now() const noexcept { return this->state().try_join(); }
+    wait_decision try_now() const noexcept { return this->state().try_join(); }
     void give_back() const noexcept {}
     void prepare(item_waiter& w) const noexcept { w.what = role::join; }
 };

@@ -34,18 +34,18 @@ public:
     bool is_closed() noexcept { return read(closed_); }
     std::size_t capacity() const noexcept { return capacity_; }
 
-    verdict try_reserve() noexcept
+    wait_decision try_reserve() noexcept
     {
         return this->guarded([&] { return reserve_locked(); });
     }
     // A reservation for a push that is certain to follow: under some policies there always is room.
-    verdict claim() noexcept;
+    wait_decision claim() noexcept;
     void cancel_reservation() noexcept;
     // Whether a reservation may be used: not after a discarding close.
     bool can_fill() noexcept { return !read(discarded_); }
 
     bool task_done() noexcept;
-    verdict try_join() noexcept { return unfinished() == 0 ? verdict::granted() : verdict::wait(); }
+    wait_decision try_join() noexcept { return unfinished() == 0 ? wait_decision::granted() : wait_decision::pending(); }
 
     // `discarded` gets what is to be destroyed.
     void close(closing how, item_list& discarded) noexcept;
@@ -58,7 +58,7 @@ public:
     [[nodiscard]] bool deliver(item_waiter& w) noexcept;
 
     // A batch without waiting, in two steps, since there has to be memory for it in between.
-    verdict promise_batch(std::size_t most, std::size_t& n) noexcept;
+    wait_decision promise_batch(std::size_t most, std::size_t& n) noexcept;
     void take_batch(std::size_t n, item_list& out) noexcept;
     // Or it is not taken; `discarded` gets what is to be destroyed.
     void give_back_batch(std::size_t n, item_list& discarded) noexcept;
@@ -83,7 +83,7 @@ protected:
     bool may_enter() const noexcept { return pushers_.empty() && has_room() && !closed_; }
     // What becomes of a push that may not enter; if granted, it enters all the same, and
     // something is dropped.
-    verdict refuse_entry() const noexcept;
+    wait_decision refuse_entry() const noexcept;
     // Whether that something is the new item itself.
     bool drops_newest() const noexcept { return on_full_ == overflow::drop_newest; }
     void count_drop() noexcept { ++dropped_; }
@@ -133,9 +133,9 @@ protected:
     // promised.
     item_node* take_out(item_node& n, ready_list& ready) noexcept;
     // Why there was none.
-    verdict explain_empty() const noexcept
+    wait_decision explain_empty() const noexcept
     {
-        return is_drained() ? verdict::refused(errc::closed) : verdict::wait();
+        return is_drained() ? wait_decision::refused(errc::closed) : wait_decision::pending();
     }
 
     // Takes out all that is promised to nobody, to be destroyed. `where` is what becomes of those
@@ -167,7 +167,7 @@ private:
     bool admit_pop(item_waiter& w, ready_list& ready) noexcept;
     bool admit_push(item_waiter& w, ready_list& ready) noexcept;
     bool admit_reserve(item_waiter& w) noexcept;
-    verdict reserve_locked() noexcept;
+    wait_decision reserve_locked() noexcept;
 
     bool is_drained() const noexcept
     {

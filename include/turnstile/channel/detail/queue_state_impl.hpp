@@ -36,7 +36,7 @@ bool item_gate<Threading, Store>::admit_among(waiter& any, ready_list& ready) no
         w.grant();
     else
         joiners_.push_back(w);
-    return w.granted();
+    return w.is_granted();
 }
 
 template <class Threading, class Store>
@@ -67,8 +67,8 @@ bool item_gate<Threading, Store>::admit_push(item_waiter& w, ready_list& ready) 
             serve(ready);
         return true;
     }
-    const verdict full = refuse_entry();
-    if (full.must_wait()) {
+    const wait_decision full = refuse_entry();
+    if (full.is_pending()) {
         pushers_.push_back(w);
         return false;
     }
@@ -99,24 +99,24 @@ void item_gate<Threading, Store>::enter_and_drop(item_waiter& w, ready_list& rea
 
 // Nothing is dropped for a reservation: where a push need not wait, this does.
 template <class Threading, class Store>
-verdict item_gate<Threading, Store>::reserve_locked() noexcept
+wait_decision item_gate<Threading, Store>::reserve_locked() noexcept
 {
     quiet_limit_ = 0;
     if (may_enter()) {
         ++reserved_;
-        return verdict::granted();
+        return wait_decision::granted();
     }
-    const verdict full = refuse_entry();
-    return full.is_granted() ? verdict::wait() : full;
+    const wait_decision full = refuse_entry();
+    return full.is_granted() ? wait_decision::pending() : full;
 }
 
 template <class Threading, class Store>
 bool item_gate<Threading, Store>::admit_reserve(item_waiter& w) noexcept
 {
     w.decide(reserve_locked());
-    if (w.undecided())
+    if (w.is_pending())
         pushers_.push_back(w);
-    return !w.undecided();
+    return !w.is_pending();
 }
 
 template <class Threading, class Store>
@@ -140,21 +140,21 @@ void item_gate<Threading, Store>::take_all(waiter_list& out) noexcept
 // --------------------------------------------------------------- granting, and not ----
 
 template <class Threading, class Store>
-verdict item_gate<Threading, Store>::refuse_entry() const noexcept
+wait_decision item_gate<Threading, Store>::refuse_entry() const noexcept
 {
     if (closed_)
-        return verdict::refused(errc::closed);
+        return wait_decision::refused(errc::closed);
     switch (on_full_) {
     case overflow::wait:
-        return verdict::wait();
+        return wait_decision::pending();
     case overflow::reject:
-        return verdict::refused(errc::rejected);
+        return wait_decision::refused(errc::rejected);
     case overflow::drop_oldest:
     case overflow::drop_newest:
     case overflow::drop_worst:
         break;
     }
-    return verdict::granted();
+    return wait_decision::granted();
 }
 
 template <class Threading, class Store>
@@ -337,15 +337,15 @@ void item_gate<Threading, Store>::fill(item_node& n, ready_list& ready, item_lis
 // ------------------------------------------------------------- called without the lock ----
 
 template <class Threading, class Store>
-verdict item_gate<Threading, Store>::claim() noexcept
+wait_decision item_gate<Threading, Store>::claim() noexcept
 {
     return this->guarded([&] {
-        const verdict now = may_enter() ? verdict::granted() : refuse_entry();
-        if (now.is_granted()) {
+        const wait_decision decision = may_enter() ? wait_decision::granted() : refuse_entry();
+        if (decision.is_granted()) {
             quiet_limit_ = 0;
             ++reserved_;
         }
-        return now;
+        return decision;
     });
 }
 
@@ -434,12 +434,12 @@ bool item_gate<Threading, Store>::deliver(item_waiter& w) noexcept
 }
 
 template <class Threading, class Store>
-verdict item_gate<Threading, Store>::promise_batch(std::size_t most, std::size_t& n) noexcept
+wait_decision item_gate<Threading, Store>::promise_batch(std::size_t most, std::size_t& n) noexcept
 {
     return this->update([&](ready_list& ready) {
         n = promise_at_once(most, ready);
         promised_to_calls_ += n;
-        return n != 0 ? verdict::granted() : explain_empty();
+        return n != 0 ? wait_decision::granted() : explain_empty();
     });
 }
 

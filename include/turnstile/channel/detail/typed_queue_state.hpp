@@ -87,7 +87,7 @@ public:
     // --- Without waiting. A value that was not pushed has not been moved from.
 
     template <class Ticket>
-    TURNSTILE_HOT verdict push_now(label& l, stored& value, Ticket& ticket)
+    TURNSTILE_HOT wait_decision push_now(label& l, stored& value, Ticket& ticket)
     {
         auto* n = this->guarded([&]() -> node* {
             if (!this->may_enter_quietly()) [[unlikely]]
@@ -101,11 +101,11 @@ public:
             return spare;
         });
         if (n) [[likely]]
-            return verdict::granted();
+            return wait_decision::granted();
         item_ticket slow;
-        const verdict now = push_slowly(l, value, slow);
+        const wait_decision decision = push_slowly(l, value, slow);
         ticket = slow;
-        return now;
+        return decision;
     }
 
     // Fills a reservation; false after a discarding close.
@@ -122,7 +122,7 @@ public:
         }
     }
 
-    verdict pop_now(std::optional<stored>& out) noexcept
+    wait_decision pop_now(std::optional<stored>& out) noexcept
     {
         bool surplus = false;
         node* n = this->guarded([&]() -> node* {
@@ -136,7 +136,7 @@ public:
         if (!n) [[unlikely]]
             return take_with([&](ready_list& ready) { return this->take(ready); }, out);
         empty(*n, out, surplus);
-        return verdict::granted();
+        return wait_decision::granted();
     }
 
     // --- Where the store has priorities: by what a push gave.
@@ -262,12 +262,12 @@ private:
 
     // Takes the item that take(ready) gives, if any, which may let others go.
     template <class Take>
-    verdict take_with(Take take, std::optional<stored>& out) noexcept
+    wait_decision take_with(Take take, std::optional<stored>& out) noexcept
     {
         bool surplus = false;
         wait_state_ptr<Threading> keep_alive;
         node* n = nullptr;
-        const verdict now = this->update([&](ready_list& ready) {
+        const wait_decision decision = this->update([&](ready_list& ready) {
             n = static_cast<node*>(take(ready));
             this->look_for_quiet();
             if (!n)
@@ -276,11 +276,11 @@ private:
             surplus = has_surplus();
             if (!trivial || surplus) // those it lets go may destroy the queue
                 keep_alive = this;
-            return verdict::granted();
+            return wait_decision::granted();
         });
         if (n)
             empty(*n, out, surplus);
-        return now;
+        return decision;
     }
 
     // Takes the value out of a node, and keeps the node: the part of it that is done under the
@@ -351,7 +351,7 @@ private:
         return filled;
     }
 
-    verdict push_slowly(label& l, stored& value, item_ticket& ticket)
+    wait_decision push_slowly(label& l, stored& value, item_ticket& ticket)
     {
         wait_state_ptr<Threading> keep_alive;
         item_list dropped;
@@ -359,13 +359,13 @@ private:
         bool starved = false;
         const auto attempt = [&](ready_list& ready) {
             const bool enters = this->may_enter();
-            const verdict full = enters ? verdict::granted() : this->refuse_entry();
+            const wait_decision full = enters ? wait_decision::granted() : this->refuse_entry();
             if (!full.is_granted())
                 return full;
             starved = !n && !(n = static_cast<node*>(spare_.take()));
             if (starved) {
                 keep_alive = this; // for what follows, as for a pop
-                return verdict::wait();
+                return wait_decision::pending();
             }
             n->fill(l, value);
             ticket = {n, 0};
@@ -384,14 +384,14 @@ private:
             this->look_for_quiet();
             return full;
         };
-        verdict now = this->update(attempt);
+        wait_decision decision = this->update(attempt);
         if (starved) {
             n = acquire();
-            now = this->update(attempt);
+            decision = this->update(attempt);
         }
         recycle(n);
         free(dropped);
-        return now;
+        return decision;
     }
 
     spare_nodes<cell> spare_;

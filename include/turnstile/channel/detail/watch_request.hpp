@@ -31,7 +31,7 @@ struct change_ask {
     const executor_type& executor() const noexcept { return *executor_; }
     watch_state<threading>& state() const noexcept { return *state_; }
 
-    verdict try_now() const noexcept { return state_->changed_since(seen); }
+    wait_decision try_now() const noexcept { return state_->changed_since(seen); }
     void give_back() const noexcept {}
     void prepare(change_waiter& w) const noexcept { w.seen = seen; }
     outcome<result_type> conclude_now() const noexcept
@@ -62,7 +62,7 @@ public:
     const executor_type& executor() const noexcept { return executor_; }
     watch_state<threading>& state() const noexcept { return *state_; }
 
-    verdict try_now() noexcept { return look(seen_); }
+    wait_decision try_now() noexcept { return look(seen_); }
     void give_back() const noexcept {}
     // Not const: the operation keeps using this ask, which must be its own.
     void prepare(waiter_type& w)
@@ -75,7 +75,7 @@ public:
     outcome<result_type> conclude(waiter_type&) noexcept { return conclude_now(); }
 
 private:
-    verdict look(std::uint64_t& seen) noexcept override
+    wait_decision look(std::uint64_t& seen) noexcept override
     {
         found_ = result_type(state_->load());
         seen = found_.version();

@@ -20,12 +20,12 @@ struct change_waiter : waiter {
 // What a wait for a version other than `seen` comes to, without the lock: so the end is looked
 // for first, since the version that is the latest then stays so.
 template <class Version, class Closed>
-verdict watch_outlook(const Version& version, const Closed& closed, std::uint64_t seen) noexcept
+wait_decision watch_outlook(const Version& version, const Closed& closed, std::uint64_t seen) noexcept
 {
     const bool ended = closed.load(std::memory_order_acquire);
     if (version.load(std::memory_order_acquire) != seen)
-        return verdict::granted();
-    return ended ? verdict::refused(errc::closed) : verdict::wait();
+        return wait_decision::granted();
+    return ended ? wait_decision::refused(errc::closed) : wait_decision::pending();
 }
 
 // The latest value with its version, and those who wait for another. All of them have seen
@@ -56,7 +56,7 @@ public:
     latest load() noexcept;
 
     // Whether it is worth waiting for a version other than `seen`.
-    verdict changed_since(std::uint64_t seen) const noexcept
+    wait_decision changed_since(std::uint64_t seen) const noexcept
     {
         return watch_outlook(version_, closed_, seen);
     }
@@ -91,7 +91,7 @@ public:
     class user {
     public:
         // Looks at the latest value, and says which that was.
-        virtual verdict look(std::uint64_t& seen) noexcept = 0;
+        virtual wait_decision look(std::uint64_t& seen) noexcept = 0;
 
     protected:
         user() = default;

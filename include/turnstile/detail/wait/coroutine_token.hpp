@@ -30,7 +30,7 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, T> {
     {
         return parcel<T>::open(std::move(value));
     }
-    [[noreturn]] TURNSTILE_COLD static T failure(verdict why) { throw system_error(why.error()); }
+    [[noreturn]] TURNSTILE_COLD static T failure(wait_decision why) { throw system_error(why.error()); }
     static T result(outcome<T>&& o)
     {
         if (o.error)
@@ -52,7 +52,7 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, void> {
         if (o.error)
             throw system_error(o.error);
     }
-    [[noreturn]] TURNSTILE_COLD static void failure(verdict why)
+    [[noreturn]] TURNSTILE_COLD static void failure(wait_decision why)
     {
         throw system_error(why.error());
     }
@@ -69,7 +69,7 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, T> {
     {
         return {error_code(), parcel<T>::open(std::move(value))};
     }
-    static value_type failure(verdict why) { return {why.error(), T()}; }
+    static value_type failure(wait_decision why) { return {why.error(), T()}; }
     static value_type result(outcome<T>&& o)
     {
         return {o.error, parcel<T>::open(std::move(o.value))};
@@ -84,7 +84,7 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, void> 
     using value_type = std::tuple<error_code>;
 
     static value_type success() noexcept { return {}; }
-    static value_type failure(verdict why) noexcept { return {why.error()}; }
+    static value_type failure(wait_decision why) noexcept { return {why.error()}; }
     static value_type result(const outcome<void>& o) noexcept { return {o.error}; }
 };
 

@@ -20,14 +20,14 @@ public:
 
     // Granted if it says yes; if it says no, the wait goes on.
     template <class... Args>
-    verdict operator()(const Args&... args) noexcept
+    wait_decision operator()(const Args&... args) noexcept
     {
         try {
-            return predicate_(args...) ? verdict::granted() : verdict::wait();
+            return predicate_(args...) ? wait_decision::granted() : wait_decision::pending();
         } catch (...) {
             if (thrown_)
                 *thrown_ = std::current_exception();
-            return verdict::refused(errc::predicate_failed);
+            return wait_decision::refused(errc::predicate_failed);
         }
     }
 

@@ -8,7 +8,7 @@
 //   waiter_type                             waiter, or a struct derived from it (the need)
 //   refundable                              whether dropping the result gives back what it took
 //   executor(), state()                     the object's executor and its wait_state
-//   verdict try_now()                       the fast path: no lock, no allocation
+//   wait_decision try_now()                       the fast path: no lock, no allocation
 //   void give_back()                        undoes a granted try_now()
 //   void prepare(waiter_type&)              writes the need into the queued node
 //   result_type take_now()                  the result after a granted try_now()
@@ -101,10 +101,10 @@ struct handler_memory {
 
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
 template <class Ask, class Handler, class Memory>
-void complete_immediately(Ask& ask, verdict now, Handler&& handler, const Memory& memory)
+void complete_immediately(Ask& ask, wait_decision decision, Handler&& handler, const Memory& memory)
 {
-    outcome<typename Ask::result_type> result{now.error()};
-    if (now.is_granted()) {
+    outcome<typename Ask::result_type> result{decision.error()};
+    if (decision.is_granted()) {
         if constexpr (concluding_ask<Ask>)
             result = ask.conclude_now();
         else if constexpr (!std::is_void_v<typename Ask::result_type>)
@@ -122,27 +122,27 @@ void complete_immediately(Ask& ask, verdict now, Handler&& handler, const Memory
 
 // The first look at an operation that is not a coroutine's short cut.
 template <class Ask, class Handler>
-verdict first_look(Ask& ask, [[maybe_unused]] const Handler& handler)
+wait_decision first_look(Ask& ask, [[maybe_unused]] const Handler& handler)
 {
     if constexpr (requires { Ask::irrevocable; }) {
         constexpr bool immediate = has_own_immediate_executor<Handler, typename Ask::executor_type>;
         if (!immediate || asio::get_associated_cancellation_slot(handler).is_connected())
-            return verdict::wait();
+            return wait_decision::pending();
     }
     return ask.try_now();
 }
 
 // Makes an operation of what the first look has said, and hands it over.
 template <class Ask, class Handler, class Memory>
-TURNSTILE_HOT void start_operation(Ask& ask, verdict now, Handler&& handler, const Memory& memory)
+TURNSTILE_HOT void start_operation(Ask& ask, wait_decision decision, Handler&& handler, const Memory& memory)
 {
     using handler_type = std::decay_t<Handler>;
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
     if constexpr (has_own_immediate_executor<handler_type, typename Ask::executor_type>) {
         // What can be cancelled on its way is posted, as ever.
         const bool safe = !asio::get_associated_cancellation_slot(handler).is_connected();
-        if (!now.must_wait() && safe)
-            return complete_immediately(ask, now, std::forward<Handler>(handler), memory);
+        if (!decision.is_pending() && safe)
+            return complete_immediately(ask, decision, std::forward<Handler>(handler), memory);
     }
 #endif
 
@@ -151,11 +151,11 @@ TURNSTILE_HOT void start_operation(Ask& ask, verdict now, Handler&& handler, con
     try {
         op = operation::make(ask, std::forward<Handler>(handler), memory);
     } catch (...) {
-        if (now.is_granted())
+        if (decision.is_granted())
             ask.give_back();
         throw;
     }
-    op->decide(now); // from here on, destroying the operation gives back
+    op->decide(decision); // from here on, destroying the operation gives back
     op->start();
 }
 
@@ -171,8 +171,8 @@ public:
     template <class Handler>
     void operator()(Handler&& handler)
     {
-        const verdict now = first_look(ask_, handler);
-        start_operation(ask_, now, std::forward<Handler>(handler), handler_memory());
+        const wait_decision decision = first_look(ask_, handler);
+        start_operation(ask_, decision, std::forward<Handler>(handler), handler_memory());
     }
 
 private:
@@ -238,15 +238,16 @@ class operation_frame {
         template <class Handler>
         TURNSTILE_HOT void operator()(Handler&& handler) const
         {
-            const verdict looked = self->result_.fate();
-            const verdict now = looked.is_open() ? first_look(self->ask_, handler) : looked;
-            start_operation(self->ask_, now, std::forward<Handler>(handler), memory(*self));
+            wait_decision decision = self->result_.decision();
+            if (decision.is_unattempted())
+                decision = first_look(self->ask_, handler);
+            start_operation(self->ask_, decision, std::forward<Handler>(handler), memory(*self));
         }
     };
 
 public:
     // With what a first look has said, if there was one: that it must wait.
-    operation_frame(Ask& ask, verdict looked) noexcept : ask_(ask), result_(looked) {}
+    operation_frame(Ask& ask, wait_decision decision) noexcept : ask_(ask), result_(decision) {}
     operation_frame(const operation_frame&) = delete;
     operation_frame& operator=(const operation_frame&) = delete;
 
@@ -297,7 +298,7 @@ struct kept_exception<Shape, Ask> {
 };
 
 template <class Shape, class Ask>
-TURNSTILE_COLD auto fail(const Ask& ask, verdict why)
+TURNSTILE_COLD auto fail(const Ask& ask, wait_decision why)
 {
     if constexpr (Shape::throws_errors && requires { ask.refusal(why.code()); }) {
         if (why.is_refused())
@@ -308,9 +309,9 @@ TURNSTILE_COLD auto fail(const Ask& ask, verdict why)
 
 // What a coroutine finds that may take the short cut, and has the budget for it.
 template <class Ask>
-TURNSTILE_HOT verdict look_before_waiting(Ask& ask, bool may_skip)
+TURNSTILE_HOT wait_decision look_before_waiting(Ask& ask, bool may_skip)
 {
-    return may_skip && shortcut_budget::spend() ? ask.try_now() : verdict::open();
+    return may_skip && shortcut_budget::spend() ? ask.try_now() : wait_decision::unattempted();
 }
 
 // A coroutine that need not wait does not suspend: it tries first. Where dropping the result
@@ -328,8 +329,8 @@ auto wait_in_coroutine(kept_frame, Ask ask)
     }
 
     const kept_exception<Shape, Ask> exception(ask);
-    const verdict now = look_before_waiting(ask, may_skip);
-    if (now.is_granted()) [[likely]] {
+    const wait_decision decision = look_before_waiting(ask, may_skip);
+    if (decision.is_granted()) [[likely]] {
         if constexpr (concluding_ask<Ask>)
             co_return Shape::result(ask.conclude_now());
         else if constexpr (gives_nothing)
@@ -337,19 +338,19 @@ auto wait_in_coroutine(kept_frame, Ask ask)
         else
             co_return Shape::success(ask.take_now());
     }
-    if (now.has_failed()) {
+    if (decision.has_failed()) {
         exception.rethrow();
-        co_return fail<Shape>(ask, now);
+        co_return fail<Shape>(ask, decision);
     }
 
     [[maybe_unused]] auto supplies = supplies_for(ask);
-    operation_frame<Ask, typename Shape::executor_type> operation(ask, now);
+    operation_frame<Ask, typename Shape::executor_type> operation(ask, decision);
     co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
     shortcut_budget::renew();
     exception.rethrow();
     // NOLINTBEGIN(bugprone-use-after-move)
-    if (!operation.result().fate().is_granted()) [[unlikely]]
-        co_return fail<Shape>(ask, operation.result().fate());
+    if (!operation.result().decision().is_granted()) [[unlikely]]
+        co_return fail<Shape>(ask, operation.result().decision());
     if constexpr (concluding_ask<Ask>)
         co_return Shape::result(operation.result().take());
     else if constexpr (gives_nothing)

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
+// State of a wait: granted, refused, aborted, pending, or not yet attempted. A fast path returns
+// one, a waiter stores one, and a coroutine reads one when it resumes. A refused wait carries the
+// errc it fails with; an aborted wait fails with operation_aborted.
 #pragma once
 
 #include <turnstile/core/error.hpp>
@@ -7,19 +10,23 @@
 
 namespace turnstile::detail {
 
-// How it stands with an operation: granted, refused or aborted, or it must wait; or nobody has
-// looked yet.
-class verdict {
+class wait_decision {
 public:
-    static constexpr verdict granted() noexcept { return verdict(granted_value); }
-    static constexpr verdict wait() noexcept { return verdict(wait_value); }
-    static constexpr verdict aborted() noexcept { return verdict(aborted_value); }
-    static constexpr verdict open() noexcept { return verdict(open_value); }
-    static constexpr verdict refused(errc code) noexcept { return verdict(static_cast<int>(code)); }
+    static constexpr wait_decision granted() noexcept { return wait_decision(granted_value); }
+    static constexpr wait_decision pending() noexcept { return wait_decision(pending_value); }
+    static constexpr wait_decision aborted() noexcept { return wait_decision(aborted_value); }
+    static constexpr wait_decision unattempted() noexcept
+    {
+        return wait_decision(unattempted_value);
+    }
+    static constexpr wait_decision refused(errc code) noexcept
+    {
+        return wait_decision(static_cast<int>(code));
+    }
 
     constexpr bool is_granted() const noexcept { return value_ == granted_value; }
-    constexpr bool must_wait() const noexcept { return value_ == wait_value; }
-    constexpr bool is_open() const noexcept { return value_ == open_value; }
+    constexpr bool is_pending() const noexcept { return value_ == pending_value; }
+    constexpr bool is_unattempted() const noexcept { return value_ == unattempted_value; }
     constexpr bool is_refused() const noexcept { return value_ > 0; }
     constexpr bool has_failed() const noexcept { return is_refused() || value_ == aborted_value; }
     constexpr errc code() const noexcept { return static_cast<errc>(value_); }
@@ -31,13 +38,13 @@ public:
     }
 
 private:
-    // Above these, a verdict is the errc the operation fails with.
+    // Positive values are the errc of a refused wait.
     static constexpr int granted_value = 0;
-    static constexpr int wait_value = -1;
+    static constexpr int pending_value = -1;
     static constexpr int aborted_value = -2;
-    static constexpr int open_value = -3;
+    static constexpr int unattempted_value = -3;
 
-    constexpr explicit verdict(int value) noexcept : value_(value) {}
+    constexpr explicit wait_decision(int value) noexcept : value_(value) {}
     int value_;
 };
 

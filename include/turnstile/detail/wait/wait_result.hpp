@@ -47,30 +47,30 @@ template <class Ask, class Grant = decltype(grant_of(std::declval<Ask&>(),
 class wait_result {
 public:
     // With what a first look has said, if there was one: that it must wait.
-    explicit wait_result(verdict looked) noexcept : fate_(looked) {}
+    explicit wait_result(wait_decision decision) noexcept : decision_(decision) {}
     wait_result(const wait_result&) = delete;
     wait_result& operator=(const wait_result&) = delete;
     ~wait_result()
     {
-        if (fate_.is_granted()) [[likely]]
+        if (decision_.is_granted()) [[likely]]
             std::destroy_at(&grant_);
     }
 
-    verdict fate() const noexcept { return fate_; }
+    wait_decision decision() const noexcept { return decision_; }
     Grant&& take() noexcept { return std::move(grant_); } // only if it was granted
 
     void conclude(Ask& ask, typename Ask::waiter_type& w, bool granted)
     {
         if (granted) [[likely]] {
             ::new (static_cast<void*>(std::addressof(grant_))) Grant(grant_of(ask, w));
-            fate_ = verdict::granted();
+            decision_ = wait_decision::granted();
         } else {
-            fate_ = w.fate();
+            decision_ = w.decision();
         }
     }
 
 private:
-    verdict fate_;
+    wait_decision decision_;
     union {
         Grant grant_;
     };
@@ -79,13 +79,13 @@ private:
 template <class Ask>
 class wait_result<Ask, void> {
 public:
-    explicit wait_result(verdict looked) noexcept : fate_(looked) {}
+    explicit wait_result(wait_decision decision) noexcept : decision_(decision) {}
 
-    verdict fate() const noexcept { return fate_; }
-    void conclude(Ask&, typename Ask::waiter_type& w, bool) noexcept { fate_ = w.fate(); }
+    wait_decision decision() const noexcept { return decision_; }
+    void conclude(Ask&, typename Ask::waiter_type& w, bool) noexcept { decision_ = w.decision(); }
 
 private:
-    verdict fate_;
+    wait_decision decision_;
 };
 
 } // namespace turnstile::detail

@@ -74,18 +74,18 @@ public:
         // Without a cancellation handler nobody else can change w's fate any more.
         if (w.is_cancellable)
             unlink(w);
-        if (w.granted() && !alive_.load(std::memory_order_acquire)) [[unlikely]]
+        if (w.is_granted() && !alive_.load(std::memory_order_acquire)) [[unlikely]]
             abort_with_object(w);
-        return w.granted();
+        return w.is_granted();
     }
 
     // For a w that is not complete when it has been let go: on its way, whether it is still to
     // have what it was granted; and that it is not to have it, but to end with an error.
     bool is_due(waiter& w) noexcept
     {
-        return guarded([&] { return w.granted() && alive_.load(std::memory_order_relaxed); });
+        return guarded([&] { return w.is_granted() && alive_.load(std::memory_order_relaxed); });
     }
-    void refuse(waiter& w, verdict why) noexcept;
+    void refuse(waiter& w, wait_decision why) noexcept;
 
     // w is destroyed without completing: what it was granted goes to the next.
     void abandon(waiter& w) noexcept;
@@ -260,7 +260,7 @@ private:
             delivery_.post();
     }
     // Under the lock: if w was granted, that goes to the next, and w ends so instead.
-    void pass_on(waiter& w, verdict instead, ready_list& ready) noexcept;
+    void pass_on(waiter& w, wait_decision instead, ready_list& ready) noexcept;
     TURNSTILE_COLD void send_last() noexcept;
     TURNSTILE_COLD void send_elsewhere(waiter& w) noexcept;
     TURNSTILE_COLD void send_elsewhere(ready_list& ready) noexcept;

@@ -37,17 +37,17 @@ public:
     void invoke() { run_(*this, how::invoke); }
     void destroy() { run_(*this, how::destroy); }
 
-    verdict fate() const noexcept { return fate_; }
-    bool undecided() const noexcept { return fate_.must_wait(); }
-    bool granted() const noexcept { return fate_.is_granted(); }
+    wait_decision decision() const noexcept { return decision_; }
+    bool is_pending() const noexcept { return decision_.is_pending(); }
+    bool is_granted() const noexcept { return decision_.is_granted(); }
 
-    void decide(verdict fate) noexcept { fate_ = fate; }
-    void grant() noexcept { fate_ = verdict::granted(); }
-    void fail(errc code) noexcept { fate_ = verdict::refused(code); }
-    void abort() noexcept { fate_ = verdict::aborted(); }
-    void reopen() noexcept { fate_ = verdict::wait(); }
+    void decide(wait_decision fate) noexcept { decision_ = fate; }
+    void grant() noexcept { decision_ = wait_decision::granted(); }
+    void fail(errc code) noexcept { decision_ = wait_decision::refused(code); }
+    void abort() noexcept { decision_ = wait_decision::aborted(); }
+    void reopen() noexcept { decision_ = wait_decision::pending(); }
 
-    error_code error() const noexcept { return fate_.error(); }
+    error_code error() const noexcept { return decision_.error(); }
 
     // Set while a cancellation handler points here; guarded by the object's lock.
     cancel_link* canceller = nullptr;
@@ -64,7 +64,7 @@ protected:
 
 private:
     run_function run_;
-    verdict fate_ = verdict::wait();
+    wait_decision decision_ = wait_decision::pending();
 };
 
 // What is posted for a waiter that does not complete on the object's own executor.

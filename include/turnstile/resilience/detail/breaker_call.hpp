@@ -28,7 +28,7 @@ struct circuit_ask {
     const executor_type& executor() const noexcept { return breaker->executor(); }
     auto& state() const noexcept { return breaker->block(); }
 
-    verdict try_now() const noexcept { return state().look_for(wanted); }
+    wait_decision try_now() const noexcept { return state().look_for(wanted); }
     void give_back() const noexcept {}
     void prepare(circuit_waiter& w) const noexcept { w.wanted = wanted; }
 };

@@ -101,9 +101,9 @@ public:
     }
 
     circuit_state state() noexcept;
-    verdict look_for(circuit_state wanted) noexcept
+    wait_decision look_for(circuit_state wanted) noexcept
     {
-        return state() == wanted ? verdict::granted() : verdict::wait();
+        return state() == wanted ? wait_decision::granted() : wait_decision::pending();
     }
     breaker_stats stats() noexcept;
     void force_open() noexcept { set(&breaker_policy::force_open); }

@@ -23,7 +23,7 @@ struct bulkhead_ask {
     const executor_type& executor() const noexcept { return *home; }
     State& state() const noexcept { return *gate; }
 
-    verdict try_now() const noexcept { return gate->try_now(1, State::as_handle); }
+    wait_decision try_now() const noexcept { return gate->try_now(1, State::as_handle); }
     void give_back() const noexcept { gate->give_back(); }
     void prepare(bulkhead_waiter& w) const noexcept { w.deadline = gate->deadline(); }
     Result take_now() const noexcept { return Result(gate, gate->ticket()); }

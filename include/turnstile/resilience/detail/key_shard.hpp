@@ -69,7 +69,7 @@ public:
         return possible ? search(key, hash, true) : entry_ptr(new entry(hash, key));
     }
 
-    verdict look(entry& e, std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
+    wait_decision look(entry& e, std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
                  nanoseconds& retry_after) noexcept
     {
         return update_and_tell([&](ready_list& ready) {
@@ -270,7 +270,7 @@ struct keyed_ask : rate_need {
     const executor_type& executor() const noexcept { return owner->executor(); }
     state_type& state() const noexcept { return *shard; }
 
-    verdict try_now() noexcept
+    wait_decision try_now() noexcept
     {
         set_deadline(state_type::now());
         return shard->look(*entry, n, deadline, stamp, retry_after);

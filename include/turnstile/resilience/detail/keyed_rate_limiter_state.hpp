@@ -49,7 +49,7 @@ protected:
     virtual void publish(key_slot& slot, const rate_event& event) noexcept = 0;
 
     // Takes n permits, or says why not, and how long it would take.
-    verdict look(key_slot& slot, std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
+    wait_decision look(key_slot& slot, std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
                  nanoseconds& retry_after, ready_list& ready) noexcept
     {
         if (slot.head())
@@ -68,7 +68,7 @@ protected:
         const nanoseconds now = this->now();
         const keyed_waiter* head = slot.head();
         const key_bucket bucket{rule_, origin_, refunds_, head ? head->full : slot.full()};
-        if (!rate_line::check(bucket, n).must_wait())
+        if (!rate_line::check(bucket, n).is_pending())
             return nanoseconds::max();
         const nanoseconds when = bucket.opens(now, n, head ? head->line.need() : 0);
         return std::max(saturating_sub(when, now), nanoseconds::zero());
@@ -155,7 +155,7 @@ private:
     void take_all(waiter_list& out) noexcept override;
     void wake(ready_list& ready) noexcept override { serve(ready); }
 
-    verdict look(visit& v, nanoseconds now, std::uint64_t n, nanoseconds deadline,
+    wait_decision look(visit& v, nanoseconds now, std::uint64_t n, nanoseconds deadline,
                  rate_stamp& stamp, nanoseconds& retry_after) noexcept;
     void return_grant(key_slot& slot, std::uint64_t n, const rate_stamp& stamp) noexcept
     {
@@ -188,11 +188,11 @@ private:
 };
 
 template <class Threading, class Clock>
-verdict keyed_gate<Threading, Clock>::look(visit& v, nanoseconds now, std::uint64_t n,
+wait_decision keyed_gate<Threading, Clock>::look(visit& v, nanoseconds now, std::uint64_t n,
                                            nanoseconds deadline, rate_stamp& stamp,
                                            nanoseconds& retry_after) noexcept
 {
-    const verdict result =
+    const wait_decision result =
         v.line.look(v.bucket, now, n, deadline, max_waiters_, stamp, retry_after);
     if (result.is_granted())
         granted_ += n;
@@ -208,7 +208,7 @@ bool keyed_gate<Threading, Clock>::admit(waiter& plain) noexcept
     const nanoseconds now = this->now();
     visit v(*this, *w.slot, now);
     w.decide(look(v, now, w.need, w.deadline, w.stamp, w.retry_after));
-    if (!w.undecided())
+    if (!w.is_pending())
         return true;
     // The timer must go off for this key, or for one that is due before. If there is no memory
     // for it, the waiter is refused.
@@ -230,11 +230,11 @@ template <class Threading, class Clock>
 void keyed_gate<Threading, Clock>::note_decided(rate_waiter& w, ready_list& ready) noexcept
 {
     --waiting_;
-    if (w.granted()) {
+    if (w.is_granted()) {
         ++waited_;
         granted_ += w.need;
     } else {
-        note_rejection(*as_keyed(w).slot, w.fate().code(), w.need, w.retry_after);
+        note_rejection(*as_keyed(w).slot, w.decision().code(), w.need, w.retry_after);
     }
     ready.push_back(w);
 }

@@ -62,9 +62,9 @@ public:
         using op_type = std::decay_t<Op>;
         using handler_type = std::decay_t<Handler>;
         using call = permitted_call<op_type, executor_type, handler_type, Enter>;
-        const verdict now = ask_.try_now();
-        if (!now.is_granted())
-            return start_operation(ask_, now,
+        const wait_decision decision = ask_.try_now();
+        if (!decision.is_granted())
+            return start_operation(ask_, decision,
                                    call{std::forward<Op>(op), ask_.executor(),
                                         std::forward<Handler>(handler), std::move(enter),
                                         ask_.retry_after, stage_name()},

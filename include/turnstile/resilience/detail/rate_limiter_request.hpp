@@ -60,7 +60,7 @@ struct rate_ask : rate_need {
     const executor_type& executor() const noexcept { return owner->executor(); }
     state_type& state() const noexcept { return owner->state(); }
 
-    verdict try_now() noexcept
+    wait_decision try_now() noexcept
     {
         const nanoseconds now = state_type::now();
         set_deadline(now);

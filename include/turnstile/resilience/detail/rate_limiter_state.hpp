@@ -56,12 +56,12 @@ public:
     }
 
     // The first look of a wait that ends at the deadline.
-    verdict try_now(std::uint64_t n, nanoseconds now, nanoseconds deadline, rate_stamp& stamp,
+    wait_decision try_now(std::uint64_t n, nanoseconds now, nanoseconds deadline, rate_stamp& stamp,
                     nanoseconds& retry_after) noexcept
     {
         if (levels_.try_take(now, n, stamp) == levels_type::outcome::taken) [[likely]] {
             count_grant(n);
-            return verdict::granted();
+            return wait_decision::granted();
         }
         return look(n, deadline, stamp, retry_after);
     }
@@ -98,7 +98,7 @@ private:
     static rate_waiter& as_rate(waiter& w) noexcept { return static_cast<rate_waiter&>(w); }
 
     // The longer look, under the lock.
-    verdict look(std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
+    wait_decision look(std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
                  nanoseconds& retry_after) noexcept;
 
     // All from here on is under the lock.
@@ -122,7 +122,7 @@ private:
         count(rejected_, 1);
         this->listeners_.publish({rate_event::rejected, code, n, retry_after});
     }
-    verdict look_locked(nanoseconds now, std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
+    wait_decision look_locked(nanoseconds now, std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
                         nanoseconds& retry_after) noexcept;
     void finish(nanoseconds now) noexcept;
 
@@ -138,24 +138,24 @@ private:
 };
 
 template <class Threading, class Clock>
-verdict rate_gate<Threading, Clock>::look(std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
+wait_decision rate_gate<Threading, Clock>::look(std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
                                           nanoseconds& retry_after) noexcept
 {
     return this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve_line(now, ready);
-        const verdict v = look_locked(now, n, deadline, stamp, retry_after);
+        const wait_decision v = look_locked(now, n, deadline, stamp, retry_after);
         finish(now);
         return v;
     });
 }
 
 template <class Threading, class Clock>
-verdict rate_gate<Threading, Clock>::look_locked(nanoseconds now, std::uint64_t n,
+wait_decision rate_gate<Threading, Clock>::look_locked(nanoseconds now, std::uint64_t n,
                                                  nanoseconds deadline, rate_stamp& stamp,
                                                  nanoseconds& retry_after) noexcept
 {
-    const verdict v =
+    const wait_decision v =
         line_.look(levels_, now, n, deadline, options_.max_waiters, stamp, retry_after);
     if (v.is_granted())
         count_grant(n);
@@ -170,7 +170,7 @@ bool rate_gate<Threading, Clock>::admit(waiter& plain) noexcept
     rate_waiter& w = as_rate(plain);
     const nanoseconds now = this->now();
     w.decide(look_locked(now, w.need, w.deadline, w.stamp, w.retry_after));
-    if (w.undecided()) {
+    if (w.is_pending()) {
         line_.push_back(levels_, w, now);
         // If there is no memory for a timer, it had better not wait.
         if (line_.waiting() == 1 && !this->try_wake_at(line_.due(levels_, now).time)) {
@@ -180,7 +180,7 @@ bool rate_gate<Threading, Clock>::admit(waiter& plain) noexcept
         }
     }
     finish(now);
-    return !w.undecided();
+    return !w.is_pending();
 }
 
 template <class Threading, class Clock>
@@ -200,11 +200,11 @@ void rate_gate<Threading, Clock>::serve_line(nanoseconds now, ready_list& ready)
 template <class Threading, class Clock>
 void rate_gate<Threading, Clock>::note_decided(rate_waiter& w, ready_list& ready) noexcept
 {
-    if (w.granted()) {
+    if (w.is_granted()) {
         count_grant(w.need);
         ++waited_;
     } else {
-        note_rejection(w.fate().code(), w.need, w.retry_after);
+        note_rejection(w.decision().code(), w.need, w.retry_after);
     }
     ready.push_back(w);
 }
@@ -268,17 +268,17 @@ template <class Threading, class Clock>
 error_code rate_gate<Threading, Clock>::reserve(rate_claim& claim, std::uint64_t n,
                                                 nanoseconds within, nanoseconds& when) noexcept
 {
-    const verdict result = this->update_and_tell([&](ready_list& ready) {
+    const wait_decision result = this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve_line(now, ready);
-        verdict v = line_.check(levels_, n);
-        when = v.must_wait() ? std::max(now, levels_.expected(now, n, line_)) : nanoseconds::max();
-        const nanoseconds delay = v.must_wait() ? saturating_sub(when, now) : when;
-        if (v.must_wait() && delay > within)
-            v = verdict::refused(errc::rate_limited);
-        if (v.must_wait() && !levels_.can_add(now, n, line_))
-            v = verdict::refused(errc::rejected);
-        if (v.must_wait()) {
+        wait_decision v = line_.check(levels_, n);
+        when = v.is_pending() ? std::max(now, levels_.expected(now, n, line_)) : nanoseconds::max();
+        const nanoseconds delay = v.is_pending() ? saturating_sub(when, now) : when;
+        if (v.is_pending() && delay > within)
+            v = wait_decision::refused(errc::rate_limited);
+        if (v.is_pending() && !levels_.can_add(now, n, line_))
+            v = wait_decision::refused(errc::rejected);
+        if (v.is_pending()) {
             claim.need = n;
             claim.ready_at = when;
             levels_.reserve(claim, now, line_);
@@ -320,7 +320,7 @@ nanoseconds rate_gate<Threading, Clock>::time_until(std::uint64_t n) noexcept
     return this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve(now, ready);
-        if (!line_.check(levels_, n).must_wait())
+        if (!line_.check(levels_, n).is_pending())
             return nanoseconds::max();
         const nanoseconds when = levels_.expected(now, n, line_);
         return std::max(saturating_sub(when, now), nanoseconds::zero());

@@ -60,11 +60,11 @@ public:
 
     // Whether n permits can ever be had.
     template <class Bucket>
-    static verdict check(const Bucket& bucket, std::uint64_t n) noexcept
+    static wait_decision check(const Bucket& bucket, std::uint64_t n) noexcept
     {
         if (n == 0)
-            return verdict::refused(errc::invalid_argument);
-        return n > bucket.burst() ? verdict::refused(errc::too_large) : verdict::wait();
+            return wait_decision::refused(errc::invalid_argument);
+        return n > bucket.burst() ? wait_decision::refused(errc::too_large) : wait_decision::pending();
     }
 
     // When the first waiter is due.
@@ -77,24 +77,24 @@ public:
     // Takes n permits if they are there and the line is empty. If not, says whether the request
     // may wait until `deadline`, and how long it would have to. The line must have been served.
     template <class Bucket>
-    verdict look(Bucket& bucket, nanoseconds now, std::uint64_t n, nanoseconds deadline,
+    wait_decision look(Bucket& bucket, nanoseconds now, std::uint64_t n, nanoseconds deadline,
                  std::size_t max_waiting, rate_stamp& stamp, nanoseconds& retry_after) noexcept
     {
         retry_after = nanoseconds::max();
-        if (const verdict possible = check(bucket, n); !possible.must_wait())
+        if (const wait_decision possible = check(bucket, n); !possible.is_pending())
             return possible;
         const nanoseconds when = bucket.expected(now, n, *this);
         retry_after = std::max(saturating_sub(when, now), nanoseconds::zero());
         if (empty() && when <= now) {
             stamp = bucket.take({now}, n);
             bucket.note_change();
-            return verdict::granted();
+            return wait_decision::granted();
         }
         if (when > deadline || deadline <= now)
-            return verdict::refused(errc::rate_limited);
+            return wait_decision::refused(errc::rate_limited);
         if (waiting_ >= max_waiting || !bucket.can_add(now, n, *this))
-            return verdict::refused(errc::rejected);
-        return verdict::wait();
+            return wait_decision::refused(errc::rejected);
+        return wait_decision::pending();
     }
 
     template <class Bucket>

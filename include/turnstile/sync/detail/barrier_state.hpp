@@ -41,12 +41,12 @@ public:
     std::exception_ptr failure() noexcept;
 
     // Arrives only if that completes the round, whose other members go; says which it is.
-    verdict try_arrive(std::size_t& index) noexcept
+    wait_decision try_arrive(std::size_t& index) noexcept
     {
         constexpr auto relaxed = std::memory_order_relaxed;
         if (arrived_.load(relaxed) + 1 < parties_.load(relaxed) && !broken_.load(relaxed))
             [[likely]]
-            return verdict::wait();
+            return wait_decision::pending();
         return try_arrive_last(index);
     }
 
@@ -54,7 +54,7 @@ public:
     void start(barrier_waiter& w) noexcept;
 
     // n parties arrive for the last time; refused if there are not so many left to arrive.
-    verdict drop(std::size_t n) noexcept;
+    wait_decision drop(std::size_t n) noexcept;
 
     // Fails all who wait; the barrier is as new.
     void reset() noexcept;
@@ -65,15 +65,15 @@ private:
     // Under the lock: whether everybody is there, so that the round can be closed. And if
     // everybody has left for good, that was the last round.
     bool is_complete() const noexcept;
-    verdict try_arrive_last(std::size_t& index) noexcept;
+    wait_decision try_arrive_last(std::size_t& index) noexcept;
     void close_round() noexcept;
     std::size_t release_round(ready_list& ready) noexcept;
     std::exception_ptr run_action() noexcept;
-    verdict finish_round(std::size_t& index) noexcept;
-    verdict refusal() const noexcept;
+    wait_decision finish_round(std::size_t& index) noexcept;
+    wait_decision refusal() const noexcept;
     void fail(waiter_list& waiters, ready_list& ready) noexcept;
     void fail_everybody(ready_list& ready) noexcept;
-    void spoil_round(verdict why) noexcept;
+    void spoil_round(wait_decision why) noexcept;
 
     bool admit(waiter& w) noexcept override;
     void remove(waiter& w) noexcept override;
@@ -90,7 +90,7 @@ private:
     const bool cancelling_breaks_;
     bool acting_ = false;                // a round is closed, and not yet released
     bool all_dropped_ = false;           // the last round is complete, and not yet closed
-    verdict round_ = verdict::granted(); // what becomes of the closed round
+    wait_decision round_ = wait_decision::granted(); // what becomes of the closed round
     std::uint64_t tickets_ = 0;
     std::uint64_t last_closed_ = 0; // tickets up to this one are in a closed round
     waiter_list leaving_;           // the closed round

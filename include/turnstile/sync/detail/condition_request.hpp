@@ -37,13 +37,13 @@ public:
     const executor_type& executor() const noexcept { return condition_->executor(); }
     condition_state<threading>& state() const noexcept { return condition_->state(); }
 
-    verdict try_now() noexcept
+    wait_decision try_now() noexcept
     {
         if (!lock_->owns_lock())
-            return verdict::refused(errc::not_locked);
+            return wait_decision::refused(errc::not_locked);
         return state().has_context_of(*lock_access::gate_of(*lock_))
                    ? test()
-                   : verdict::refused(errc::context_mismatch);
+                   : wait_decision::refused(errc::context_mismatch);
     }
     void give_back() const noexcept {}
     // Not const: the operation keeps using this ask, which must be its own.
@@ -56,7 +56,7 @@ public:
 private:
     void let_go_of_lock() noexcept override { mutex_ = lock_access::let_go(*lock_); }
     void adopt_lock() noexcept override { *lock_ = lock_access::make<lock_type>(mutex_, *gate_); }
-    verdict test() noexcept override { return predicate_(); }
+    wait_decision test() noexcept override { return predicate_(); }
 
     Condition* condition_;
     lock_type* lock_;

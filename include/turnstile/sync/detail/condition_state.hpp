@@ -21,7 +21,7 @@ class condition_user {
 public:
     virtual void let_go_of_lock() noexcept = 0;
     virtual void adopt_lock() noexcept = 0;
-    virtual verdict test() noexcept = 0;
+    virtual wait_decision test() noexcept = 0;
 
 protected:
     condition_user() = default;

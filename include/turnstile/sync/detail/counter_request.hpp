@@ -17,13 +17,13 @@ struct predicate_goal {
         return {count_goal::kind::predicate, 0, &predicate, &predicate_goal::ask};
     }
 
-    static verdict ask(const void* self, std::int64_t value) noexcept
+    static wait_decision ask(const void* self, std::int64_t value) noexcept
     {
         try {
             const bool holds = (*static_cast<const Predicate*>(self))(value);
-            return holds ? verdict::granted() : verdict::wait();
+            return holds ? wait_decision::granted() : wait_decision::pending();
         } catch (...) {
-            return verdict::refused(errc::predicate_failed);
+            return wait_decision::refused(errc::predicate_failed);
         }
     }
 };
@@ -44,7 +44,7 @@ struct count_ask {
     const executor_type& executor() const noexcept { return owner->executor(); }
     count_gate<threading>& state() const noexcept { return owner->state(); }
 
-    verdict try_now() const noexcept { return state().try_now(goal); }
+    wait_decision try_now() const noexcept { return state().try_now(goal); }
     void give_back() const noexcept {}
     void prepare(count_waiter& w) const noexcept { w.goal = goal; }
 };

@@ -19,19 +19,19 @@ using count_hook =
 // whatever a predicate says. One that throws is an answer, too.
 struct count_goal {
     enum class kind : unsigned char { at_least, at_most, predicate };
-    using test = verdict (*)(const void* predicate, std::int64_t value) noexcept;
+    using test = wait_decision (*)(const void* predicate, std::int64_t value) noexcept;
 
     kind what = kind::at_most;
     std::int64_t threshold = 0;
     const void* predicate = nullptr;
     test ask = nullptr;
 
-    verdict at(std::int64_t value) const noexcept
+    wait_decision at(std::int64_t value) const noexcept
     {
         if (what == kind::predicate)
             return ask(predicate, value);
         const bool reached = what == kind::at_least ? value >= threshold : value <= threshold;
-        return reached ? verdict::granted() : verdict::wait();
+        return reached ? wait_decision::granted() : wait_decision::pending();
     }
 };
 
@@ -42,7 +42,7 @@ struct count_waiter : waiter, count_hook {
     bool sees(std::int64_t value) noexcept
     {
         decide(goal.at(value));
-        return !undecided();
+        return !is_pending();
     }
 
     count_goal goal;
@@ -72,31 +72,31 @@ public:
 
     // Adds n, or subtracts it; refused with no change if that would cross a bound. Either way
     // `value` is what it is then.
-    verdict add(std::int64_t n, std::int64_t& value) noexcept
+    wait_decision add(std::int64_t n, std::int64_t& value) noexcept
     {
         return change(n, &count_gate::sum, value);
     }
-    verdict sub(std::int64_t n, std::int64_t& value) noexcept
+    wait_decision sub(std::int64_t n, std::int64_t& value) noexcept
     {
         return change(n, &count_gate::difference, value);
     }
 
     // The fast path of a wait.
-    verdict try_now(const count_goal& goal) const noexcept;
+    wait_decision try_now(const count_goal& goal) const noexcept;
 
 private:
     static constexpr std::int64_t awaited = 1;
     static constexpr std::int64_t one = 2;
 
     // The new value, or why there is none.
-    using step = verdict (count_gate::*)(std::int64_t n, std::int64_t& value) const noexcept;
-    verdict sum(std::int64_t n, std::int64_t& value) const noexcept;
-    verdict difference(std::int64_t n, std::int64_t& value) const noexcept;
+    using step = wait_decision (count_gate::*)(std::int64_t n, std::int64_t& value) const noexcept;
+    wait_decision sum(std::int64_t n, std::int64_t& value) const noexcept;
+    wait_decision difference(std::int64_t n, std::int64_t& value) const noexcept;
 
     static std::int64_t value_of(std::int64_t word) noexcept { return word >> 1; }
 
-    verdict change(std::int64_t n, step calculate, std::int64_t& value) noexcept;
-    verdict change_awaited(std::int64_t n, step calculate, std::int64_t& value) noexcept;
+    wait_decision change(std::int64_t n, step calculate, std::int64_t& value) noexcept;
+    wait_decision change_awaited(std::int64_t n, step calculate, std::int64_t& value) noexcept;
     void wake(std::int64_t value, ready_list& ready) noexcept;
     std::int64_t set_awaited() noexcept;
     bool nobody_waits() const noexcept;

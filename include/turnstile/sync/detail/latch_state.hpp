@@ -25,16 +25,16 @@ public:
 
     std::uint64_t count() const noexcept { return count_.load(std::memory_order_acquire); }
 
-    verdict try_wait() const noexcept
+    wait_decision try_wait() const noexcept
     {
-        return this->is_raised() ? verdict::granted() : verdict::wait();
+        return this->is_raised() ? wait_decision::granted() : wait_decision::pending();
     }
 
     // Granted, or refused with no change if that is more than is left.
-    verdict count_down(std::uint64_t n) noexcept;
+    wait_decision count_down(std::uint64_t n) noexcept;
 
     // Counts down only if that opens the latch.
-    verdict try_arrive(std::uint64_t n) noexcept;
+    wait_decision try_arrive(std::uint64_t n) noexcept;
 
     // Takes over an operation, whose arrival counts from here on.
     void start(latch_waiter& w) noexcept;

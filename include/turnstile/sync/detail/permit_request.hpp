@@ -33,7 +33,7 @@ struct permit_ask {
     const executor_type& executor() const noexcept { return owner->executor(); }
     gate_type& state() const noexcept { return *gate; }
 
-    verdict try_now() const noexcept
+    wait_decision try_now() const noexcept
     {
         BOOST_ASSERT(&owner->state() == gate); // which looks at the strand
         return gate->try_now(n, how);

@@ -77,10 +77,10 @@ public:
     }
 
     // The fast path of a wait for n permits.
-    TURNSTILE_HOT verdict try_now(std::uint64_t n, std::uint64_t how) noexcept
+    TURNSTILE_HOT wait_decision try_now(std::uint64_t n, std::uint64_t how) noexcept
     {
         if (n != 0 && try_acquire(n, how)) [[likely]]
-            return verdict::granted();
+            return wait_decision::granted();
         return explain(n);
     }
 
@@ -177,13 +177,13 @@ private:
         return word < one && (word & all_handles) == 0;
     }
     // Why n permits were not to be had at once.
-    TURNSTILE_HOT verdict explain(std::uint64_t n) const noexcept
+    TURNSTILE_HOT wait_decision explain(std::uint64_t n) const noexcept
     {
         if (n == 0)
-            return verdict::refused(errc::invalid_argument);
+            return wait_decision::refused(errc::invalid_argument);
         if (is_closed())
-            return verdict::refused(errc::closed);
-        return n > maximum() ? verdict::refused(errc::too_large) : verdict::wait();
+            return wait_decision::refused(errc::closed);
+        return n > maximum() ? wait_decision::refused(errc::too_large) : wait_decision::pending();
     }
 
     std::uint64_t set_flags(std::uint64_t flags) noexcept;

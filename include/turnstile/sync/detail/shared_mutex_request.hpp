@@ -25,10 +25,10 @@ struct shared_ask {
     const executor_type& executor() const noexcept { return owner->executor(); }
     shared_gate<threading>& state() const noexcept { return *gate; }
 
-    TURNSTILE_HOT verdict try_now() const noexcept
+    TURNSTILE_HOT wait_decision try_now() const noexcept
     {
         check_strand();
-        return gate->try_take(hold::nothing, wants) ? verdict::granted() : verdict::wait();
+        return gate->try_take(hold::nothing, wants) ? wait_decision::granted() : wait_decision::pending();
     }
     void give_back() const noexcept { gate->give(wants); }
     void prepare(shared_waiter& w) const noexcept { w.wants = wants; }
@@ -48,12 +48,12 @@ struct upgrade_ask : shared_ask<Owner, unique_lock<Owner>, hold::exclusive> {
 
     Held* held;
 
-    verdict try_now() const noexcept
+    wait_decision try_now() const noexcept
     {
         this->check_strand();
         if (lock_access::gate_of(*held) != this->gate)
-            return verdict::refused(errc::not_locked);
-        return this->state().try_take(has, hold::exclusive) ? verdict::granted() : verdict::wait();
+            return wait_decision::refused(errc::not_locked);
+        return this->state().try_take(has, hold::exclusive) ? wait_decision::granted() : wait_decision::pending();
     }
     void give_back() const noexcept { this->state().give(hold::exclusive, has); }
     void prepare(upgrade_waiter& w) const noexcept
