@@ -73,9 +73,9 @@ private:
 };
 // [/state]
 
-// [ask]
+// [request]
 template <class Countdown>
-struct countdown_ask {
+struct countdown_request {
     using executor_type = typename Countdown::executor_type;
     using threading = typename Countdown::threading_policy;
     using result_type = void;
@@ -93,14 +93,14 @@ struct countdown_ask {
     void give_back() const noexcept {}
     void prepare(detail::waiter&) const noexcept {}
 };
-// [/ask]
+// [/request]
 
 // [object]
 template <class Executor = asio::any_io_executor, class Threading = turnstile::thread_safe>
 class basic_countdown : public detail::io_object<Executor, Threading, countdown_state<Threading>> {
     using base = detail::io_object<Executor, Threading, countdown_state<Threading>>;
-    using ask = countdown_ask<basic_countdown>;
-    friend ask;
+    using request = countdown_request<basic_countdown>;
+    friend request;
 
 public:
     template <class Other>
@@ -113,7 +113,7 @@ public:
     template <turnstile::token_for<void> Token = turnstile::default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
     {
-        return detail::start_wait(ask{this}, std::forward<Token>(token));
+        return detail::start_wait(request{this}, std::forward<Token>(token));
     }
 
     bool count_down() noexcept { return this->state().count_down(); }

@@ -78,7 +78,7 @@ struct watched_waiter : permit_waiter {
 
 // A wait that is granted or not, and fails to get ready. What it was granted it knows by a
 // value that is moved with it.
-struct unlucky_ask {
+struct unlucky_request {
     using executor_type = asio::io_context::executor_type;
     using threading = turnstile::thread_safe;
     using result_type = void;
@@ -125,12 +125,12 @@ struct frame_watch {
 asio::awaitable<void> wait_without_luck(fixture& f)
 {
     const frame_watch watch(f);
-    co_await turnstile::detail::start_wait(unlucky_ask{&f}, asio::use_awaitable);
+    co_await turnstile::detail::start_wait(unlucky_request{&f}, asio::use_awaitable);
 }
 
 void fixture::start()
 {
-    turnstile::detail::start_wait(unlucky_ask{this}, [](turnstile::error_code) {});
+    turnstile::detail::start_wait(unlucky_request{this}, [](turnstile::error_code) {});
 }
 
 void fixture::spawn()

@@ -82,7 +82,7 @@ class diary
     : public detail::io_object<asio::any_io_executor, Threading, diary_state<Threading, Clock>> {
     using base = detail::io_object<asio::any_io_executor, Threading, diary_state<Threading, Clock>>;
 
-    struct ask {
+    struct request {
         using executor_type = asio::any_io_executor;
         using threading = Threading;
         using result_type = void;
@@ -105,7 +105,7 @@ public:
     template <class Token>
     auto async_wait_for(nanoseconds delay, Token&& token)
     {
-        return detail::start_wait(ask{this, this->state().now() + delay},
+        return detail::start_wait(request{this, this->state().now() + delay},
                                   std::forward<Token>(token));
     }
     int wakes() const { return this->state().wakes; }

@@ -104,7 +104,7 @@ public:
     template <token_for<message_type> Token = default_token_t<Executor>>
     auto async_receive(Token&& token = Token())
     {
-        return detail::start_wait(ask{&this->state(), &seat(), &this->executor()},
+        return detail::start_wait(request{&this->state(), &seat(), &this->executor()},
                                   std::forward<Token>(token));
     }
 
@@ -136,7 +136,7 @@ public:
     [[nodiscard]] bool is_closed() const noexcept { return this->state().is_closed(); }
 
 private:
-    struct ask {
+    struct request {
         using executor_type = Executor;
         using threading = Threading;
         using result_type = message_type;

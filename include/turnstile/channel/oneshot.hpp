@@ -36,7 +36,7 @@ struct oneshot_receiver_role {
 
 // A wait at one of the two ends.
 template <class T, class Executor, class Threading, bool AtReceiver>
-struct oneshot_ask {
+struct oneshot_request {
     using executor_type = Executor;
     using threading = Threading;
     using result_type = std::conditional_t<AtReceiver, T, void>;
@@ -83,7 +83,7 @@ class [[nodiscard]] basic_oneshot_sender
                                  detail::oneshot_sender_role> {
     using block = detail::oneshot_block<T, Threading>;
     using base = detail::channel_end<Executor, block, detail::oneshot_sender_role>;
-    using ask = detail::oneshot_ask<T, Executor, Threading, false>;
+    using request = detail::oneshot_request<T, Executor, Threading, false>;
 
 public:
     using value_type = T;
@@ -160,7 +160,7 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait_receiver_gone(Token&& token = Token())
     {
-        return detail::start_wait(ask{&this->state(), &this->executor()},
+        return detail::start_wait(request{&this->state(), &this->executor()},
                                   std::forward<Token>(token));
     }
 
@@ -184,7 +184,7 @@ class [[nodiscard]] basic_oneshot_receiver
                                  detail::oneshot_receiver_role> {
     using block = detail::oneshot_block<T, Threading>;
     using base = detail::channel_end<Executor, block, detail::oneshot_receiver_role>;
-    using ask = detail::oneshot_ask<T, Executor, Threading, true>;
+    using request = detail::oneshot_request<T, Executor, Threading, true>;
 
 public:
     using value_type = T;
@@ -212,7 +212,7 @@ public:
     template <token_for<T> Token = default_token_t<Executor>>
     auto async_receive(Token&& token = Token())
     {
-        return detail::start_wait(ask{&this->state(), &this->executor()},
+        return detail::start_wait(request{&this->state(), &this->executor()},
                                   std::forward<Token>(token));
     }
 

@@ -91,7 +91,7 @@ public:
     auto async_wait_changed(std::uint64_t seen, Token&& token = Token())
     {
         return detail::start_wait(
-            detail::change_ask<basic_watch>{&this->executor(), &this->state(), seen},
+            detail::change_request<basic_watch>{&this->executor(), &this->state(), seen},
             std::forward<Token>(token));
     }
 
@@ -117,7 +117,7 @@ public:
               token_for<snapshot_type> Token = default_token_t<Executor>>
     auto async_wait_for(Predicate predicate, Token&& token = Token())
     {
-        return detail::start_wait(detail::search_ask<basic_watch, Predicate>(
+        return detail::start_wait(detail::search_request<basic_watch, Predicate>(
                                       this->executor(), this->state(), std::move(predicate)),
                                   std::forward<Token>(token));
     }

@@ -119,7 +119,7 @@ public:
     template <token_for<permit_type> Token = default_token_t<Executor>>
     auto async_acquire(Token&& token = Token())
     {
-        return detail::start_wait(ask{&this->executor(), &this->state()},
+        return detail::start_wait(request{&this->executor(), &this->state()},
                                   std::forward<Token>(token));
     }
 
@@ -186,15 +186,15 @@ public:
     [[nodiscard]] bulkhead_stats stats() const noexcept { return this->state().stats(); }
 
 private:
-    using ask = detail::bulkhead_ask<Executor, state_type, Threading, permit_type>;
+    using request = detail::bulkhead_request<Executor, state_type, Threading, permit_type>;
 
     template <class Op, class Classify, class Token>
     auto call(Op&& op, Classify classify, Token&& token)
     {
         using held = detail::held_call<state_type*, detail::bulkhead_ticket>;
-        using call_ask = detail::bulkhead_ask<Executor, state_type, Threading, held>;
+        using call_request = detail::bulkhead_request<Executor, state_type, Threading, held>;
         using enter = detail::report_end<operation_signature_t<Op>, held, Classify>;
-        return detail::call_when_permitted(call_ask{&this->executor(), &this->state()},
+        return detail::call_when_permitted(call_request{&this->executor(), &this->state()},
                                            std::forward<Op>(op), std::forward<Token>(token),
                                            enter{std::move(classify)});
     }

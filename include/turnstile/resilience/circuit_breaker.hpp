@@ -165,7 +165,7 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait_state(circuit_state wanted, Token&& token = Token())
     {
-        return detail::start_wait(ask{this, wanted}, std::forward<Token>(token));
+        return detail::start_wait(request{this, wanted}, std::forward<Token>(token));
     }
 
     /// Opens the circuit until `reset` or `force_closed`. Thread safety: as the policy says,
@@ -185,8 +185,8 @@ public:
     [[nodiscard]] breaker_stats stats() const noexcept { return block().stats(); }
 
 private:
-    using ask = detail::circuit_ask<basic_circuit_breaker>;
-    friend ask;
+    using request = detail::circuit_request<basic_circuit_breaker>;
+    friend request;
 
     state_type& block() const noexcept { return base::state(); }
 

@@ -98,7 +98,7 @@ public:
     /// The same, and says when to try again: zero if it succeeded, the maximum if never.
     [[nodiscard]] bool try_acquire(const Key& key, std::uint64_t n, nanoseconds& retry_after)
     {
-        ask a(*this, key, n, nanoseconds::zero());
+        request a(*this, key, n, nanoseconds::zero());
         const bool taken = a.try_now().is_granted();
         retry_after = a.retry_after;
         return taken;
@@ -124,7 +124,7 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(const Key& key, std::uint64_t n, Token&& token = Token())
     {
-        return detail::start_wait(ask(*this, key, n, nanoseconds::max()),
+        return detail::start_wait(request(*this, key, n, nanoseconds::max()),
                                   std::forward<Token>(token));
     }
 
@@ -134,7 +134,7 @@ public:
     auto async_acquire(const Key& key, std::uint64_t n, std::chrono::duration<Rep, Period> within,
                        Token&& token = Token())
     {
-        return detail::start_wait(ask(*this, key, n, detail::at_least_zero(within)),
+        return detail::start_wait(request(*this, key, n, detail::at_least_zero(within)),
                                   std::forward<Token>(token));
     }
 
@@ -150,7 +150,7 @@ public:
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(const Key& key, Op&& op, Token&& token = Token())
     {
-        return detail::call_when_permitted(ask(*this, key, 1, nanoseconds::max()),
+        return detail::call_when_permitted(request(*this, key, 1, nanoseconds::max()),
                                            std::forward<Op>(op), std::forward<Token>(token));
     }
     template <class Op, class... Rest>
@@ -249,8 +249,8 @@ public:
 private:
     using shard_type = detail::key_shard<Key, Equal, Threading, Clock>;
     using listeners_type = detail::keyed_listeners<Key, Threading>;
-    using ask = detail::keyed_ask<basic_keyed_rate_limiter>;
-    friend ask;
+    using request = detail::keyed_request<basic_keyed_rate_limiter>;
+    friend request;
 
     static constexpr std::size_t parts = Threading::is_confined ? 1 : 16;
 

@@ -44,9 +44,9 @@ template <class Executor = asio::any_io_executor, class Threading = thread_safe,
 class basic_rate_limiter
     : public detail::listening_object<Executor, Threading, detail::rate_gate<Threading, Clock>> {
     using base = detail::listening_object<Executor, Threading, detail::rate_gate<Threading, Clock>>;
-    using ask = detail::rate_ask<basic_rate_limiter>;
+    using request = detail::rate_limiter_request<basic_rate_limiter>;
     using state_type = detail::rate_gate<Threading, Clock>;
-    friend ask;
+    friend request;
     friend rate_reservation<basic_rate_limiter>;
 
 public:
@@ -121,7 +121,7 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(std::uint64_t n, Token&& token = Token())
     {
-        return detail::start_wait(ask(*this, n, nanoseconds::max()), std::forward<Token>(token));
+        return detail::start_wait(request(*this, n, nanoseconds::max()), std::forward<Token>(token));
     }
 
     /// The same, if that takes no longer than `within`; if it would, completes at once with
@@ -131,7 +131,7 @@ public:
     auto async_acquire(std::uint64_t n, std::chrono::duration<Rep, Period> within,
                        Token&& token = Token())
     {
-        return detail::start_wait(ask(*this, n, detail::at_least_zero(within)),
+        return detail::start_wait(request(*this, n, detail::at_least_zero(within)),
                                   std::forward<Token>(token));
     }
 
@@ -153,7 +153,7 @@ public:
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token())
     {
-        return detail::call_when_permitted(ask(*this, 1, nanoseconds::max()), std::forward<Op>(op),
+        return detail::call_when_permitted(request(*this, 1, nanoseconds::max()), std::forward<Op>(op),
                                            std::forward<Token>(token));
     }
     template <class Op, class... Rest>

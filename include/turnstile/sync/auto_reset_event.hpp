@@ -57,7 +57,7 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
     {
-        return detail::start_wait(ask{this, this->state_pointer(), {}}, std::forward<Token>(token));
+        return detail::start_wait(request{this, this->state_pointer(), {}}, std::forward<Token>(token));
     }
 
     /// Uses up the stored signal if there is one and nobody waits; never waits. Thread
@@ -75,8 +75,8 @@ public:
     [[nodiscard]] bool is_set() const noexcept { return this->state().available() != 0; }
 
 private:
-    using ask = detail::permit_ask<basic_auto_reset_event, void, detail::single_permit>;
-    friend ask;
+    using request = detail::permit_request<basic_auto_reset_event, void, detail::single_permit>;
+    friend request;
 };
 
 /// The usual auto-reset event: any thread, any executor.

@@ -93,7 +93,7 @@ public:
     template <token_for<std::size_t> Token = default_token_t<Executor>>
     auto async_arrive_and_wait(Token&& token = Token())
     {
-        return detail::start_wait(ask{this}, std::forward<Token>(token));
+        return detail::start_wait(request{this}, std::forward<Token>(token));
     }
 
     /// n parties arrive without waiting, and leave for good: they count in this round, and in
@@ -135,7 +135,7 @@ public:
     [[nodiscard]] std::size_t waiting() const noexcept { return this->state().waiting(); }
 
 private:
-    struct ask {
+    struct request {
         using executor_type = Executor;
         using threading = Threading;
         using result_type = std::size_t;

@@ -85,7 +85,7 @@ public:
         requires(!std::predicate<std::decay_t<Token>&>)
     auto async_wait(Lock& lock, Token&& token = Token())
     {
-        return detail::start_wait(ask<Lock, detail::any_notification>(*this, lock, {}),
+        return detail::start_wait(request<Lock, detail::any_notification>(*this, lock, {}),
                                   std::forward<Token>(token));
     }
 
@@ -106,7 +106,7 @@ public:
               token_for<void> Token = default_token_t<Executor>>
     auto async_wait(Lock& lock, Predicate predicate, Token&& token = Token())
     {
-        return detail::start_wait(ask<Lock, Predicate>(*this, lock, std::move(predicate)),
+        return detail::start_wait(request<Lock, Predicate>(*this, lock, std::move(predicate)),
                                   std::forward<Token>(token));
     }
 
@@ -120,9 +120,9 @@ public:
 
 private:
     template <class Lock, class Predicate>
-    using ask = detail::condition_ask<basic_condition, typename Lock::mutex_type, Predicate>;
+    using request = detail::condition_request<basic_condition, typename Lock::mutex_type, Predicate>;
     template <class, class, class>
-    friend class detail::condition_ask;
+    friend class detail::condition_request;
 };
 
 /// The usual condition: any thread, any executor.

@@ -163,15 +163,15 @@ public:
     auto async_wait(Predicate predicate, Token&& token = Token())
     {
         return detail::start_wait(
-            ask<detail::predicate_goal<Predicate>>{this, {std::move(predicate)}},
+            request<detail::predicate_goal<Predicate>>{this, {std::move(predicate)}},
             std::forward<Token>(token));
     }
 
 private:
     template <class Goal>
-    using ask = detail::count_ask<basic_counter, Goal>;
+    using request = detail::counter_request<basic_counter, Goal>;
     template <class, class>
-    friend struct detail::count_ask;
+    friend struct detail::counter_request;
 
     static std::int64_t checked(std::int64_t value, const counter_bounds& bounds)
     {
@@ -189,7 +189,7 @@ private:
     template <class Token>
     auto wait_for(detail::count_goal::kind what, std::int64_t n, Token&& token)
     {
-        return detail::start_wait(ask<detail::count_goal>{this, {what, n}},
+        return detail::start_wait(request<detail::count_goal>{this, {what, n}},
                                   std::forward<Token>(token));
     }
 };

@@ -54,7 +54,7 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
     {
-        return detail::start_wait(ask{this}, std::forward<Token>(token));
+        return detail::start_wait(request{this}, std::forward<Token>(token));
     }
 
     /// Sets the event, and lets all who wait go. No handler runs inside this call. Thread
@@ -68,7 +68,7 @@ public:
     [[nodiscard]] bool is_set() const noexcept { return this->state().is_raised(); }
 
 private:
-    struct ask {
+    struct request {
         using executor_type = Executor;
         using threading = Threading;
         using result_type = void;

@@ -78,7 +78,7 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
     {
-        return detail::start_wait(wait_ask{{this}}, std::forward<Token>(token));
+        return detail::start_wait(await_request{{this}}, std::forward<Token>(token));
     }
 
     /// Counts n arrivals (which may be 0), then waits until the latch is open.
@@ -97,7 +97,7 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_arrive_and_wait(std::uint64_t n, Token&& token = Token())
     {
-        return detail::start_wait(arrive_ask{{this}, n}, std::forward<Token>(token));
+        return detail::start_wait(arrive_request{{this}, n}, std::forward<Token>(token));
     }
 
     /// Arrives once, then waits.
@@ -108,7 +108,7 @@ public:
     }
 
 private:
-    struct ask {
+    struct request {
         using executor_type = Executor;
         using threading = Threading;
         using result_type = void;
@@ -122,12 +122,12 @@ private:
         void give_back() const noexcept {}
     };
 
-    struct wait_ask : ask {
+    struct await_request : request {
         detail::wait_decision try_now() const noexcept { return this->state().try_wait(); }
         void prepare(detail::latch_waiter&) const noexcept {}
     };
 
-    struct arrive_ask : ask {
+    struct arrive_request : request {
         static constexpr bool irrevocable = true;
 
         std::uint64_t n;

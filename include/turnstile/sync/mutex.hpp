@@ -62,7 +62,7 @@ public:
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_lock(Token&& token = Token())
     {
-        return detail::start_wait(ask{this, this->state_pointer(), {}}, std::forward<Token>(token));
+        return detail::start_wait(request{this, this->state_pointer(), {}}, std::forward<Token>(token));
     }
 
     /// Does not compile, since it would block the thread: `co_await async_lock()` instead.
@@ -100,8 +100,8 @@ public:
     [[nodiscard]] bool is_locked() const noexcept { return this->state().available() == 0; }
 
 private:
-    using ask = detail::permit_ask<basic_mutex, lock_type, detail::single_permit>;
-    friend ask;
+    using request = detail::permit_request<basic_mutex, lock_type, detail::single_permit>;
+    friend request;
     template <class, class>
     friend class detail::lock_handle;
 

@@ -71,7 +71,7 @@ public:
     template <token_for<permit_type> Token = default_token_t<Executor>>
     auto async_acquire(std::uint64_t n, Token&& token = Token())
     {
-        return detail::start_wait(ask{this, this->state_pointer(), n}, std::forward<Token>(token));
+        return detail::start_wait(request{this, this->state_pointer(), n}, std::forward<Token>(token));
     }
 
     /// Waits for one permit: `async_acquire(1, token)`, of which all that is said above holds.
@@ -158,8 +158,8 @@ public:
     [[nodiscard]] std::uint64_t maximum() const noexcept { return this->state().maximum(); }
 
 private:
-    using ask = detail::permit_ask<basic_semaphore, permit_type>;
-    friend ask;
+    using request = detail::permit_request<basic_semaphore, permit_type>;
+    friend request;
     friend permit_type;
 
     static permit_type adopt(basic_semaphore*, gate& state, std::uint64_t n) noexcept

@@ -82,7 +82,7 @@ public:
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_lock(Token&& token = Token())
     {
-        return detail::start_wait(exclusive_ask(), std::forward<Token>(token));
+        return detail::start_wait(exclusive_request(), std::forward<Token>(token));
     }
 
     /// Waits for a shared lock, to read.
@@ -93,7 +93,7 @@ public:
     template <token_for<shared_lock_type> Token = default_token_t<Executor>>
     auto async_lock_shared(Token&& token = Token())
     {
-        return detail::start_wait(ask<shared_lock_type, hold::shared>{this, this->state_pointer()},
+        return detail::start_wait(request<shared_lock_type, hold::shared>{this, this->state_pointer()},
                                   std::forward<Token>(token));
     }
 
@@ -106,7 +106,7 @@ public:
     auto async_lock_upgrade(Token&& token = Token())
     {
         return detail::start_wait(
-            ask<upgrade_lock_type, hold::upgradable>{this, this->state_pointer()},
+            request<upgrade_lock_type, hold::upgradable>{this, this->state_pointer()},
             std::forward<Token>(token));
     }
 
@@ -128,7 +128,7 @@ public:
     auto async_upgrade(upgrade_lock_type& lock, Token&& token = Token())
     {
         return detail::start_wait(
-            upgrade<upgrade_lock_type, hold::upgradable>(exclusive_ask(), lock),
+            upgrade<upgrade_lock_type, hold::upgradable>(exclusive_request(), lock),
             std::forward<Token>(token));
     }
 
@@ -137,7 +137,7 @@ public:
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_upgrade(shared_lock_type& lock, Token&& token = Token())
     {
-        return detail::start_wait(upgrade<shared_lock_type, hold::shared>(exclusive_ask(), lock),
+        return detail::start_wait(upgrade<shared_lock_type, hold::shared>(exclusive_request(), lock),
                                   std::forward<Token>(token));
     }
 
@@ -219,19 +219,19 @@ public:
 
 private:
     template <class Lock, hold wants>
-    using ask = detail::shared_ask<basic_shared_mutex, Lock, wants>;
+    using request = detail::shared_mutex_request<basic_shared_mutex, Lock, wants>;
     template <class Held, hold has>
-    using upgrade = detail::upgrade_ask<basic_shared_mutex, Held, has>;
+    using upgrade = detail::upgrade_request<basic_shared_mutex, Held, has>;
     template <class Owner, class Lock, hold wants>
-    friend struct detail::shared_ask;
+    friend struct detail::shared_mutex_request;
     template <class, class>
     friend class detail::lock_handle;
 
     static constexpr auto by_hand = gate::way::by_hand;
 
-    auto exclusive_ask() noexcept
+    auto exclusive_request() noexcept
     {
-        return ask<lock_type, hold::exclusive>{this, this->state_pointer()};
+        return request<lock_type, hold::exclusive>{this, this->state_pointer()};
     }
     bool take(hold wants) noexcept { return this->state().try_take(hold::nothing, wants, by_hand); }
     bool give(hold has) noexcept { return this->state().give(has, hold::nothing, by_hand); }

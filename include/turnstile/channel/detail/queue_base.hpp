@@ -53,7 +53,7 @@ public:
     template <token_for<popped_t<T>> Token = default_token_t<Executor>>
     auto async_pop(Token&& token = Token())
     {
-        return start_wait(pop_ask<item_queue>{{this}}, std::forward<Token>(token));
+        return start_wait(pop_request<item_queue>{{this}}, std::forward<Token>(token));
     }
 
     /// Takes up to `most` items at once, as many as are there, but at least one.
@@ -70,7 +70,7 @@ public:
     template <token_for<std::vector<T>> Token = default_token_t<Executor>>
     auto async_pop_n(std::size_t most, Token&& token = Token())
     {
-        return start_wait(batch_ask<item_queue>{{this}, most}, std::forward<Token>(token));
+        return start_wait(batch_request<item_queue>{{this}, most}, std::forward<Token>(token));
     }
 
     /// Takes the next item if one is there; never waits. `ec` is set if none will come: to
@@ -132,7 +132,7 @@ public:
     template <token_for<reservation_type> Token = default_token_t<Executor>>
     auto async_reserve(Token&& token = Token())
     {
-        return start_wait(reserve_ask<item_queue>{{this}}, std::forward<Token>(token));
+        return start_wait(reserve_request<item_queue>{{this}}, std::forward<Token>(token));
     }
 
     /// A place if one is free now and nobody waits for it, else an empty reservation. `ec` is
@@ -182,7 +182,7 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_join(Token&& token = Token())
     {
-        return start_wait(join_ask<item_queue>{{this}}, std::forward<Token>(token));
+        return start_wait(join_request<item_queue>{{this}}, std::forward<Token>(token));
     }
 
     // ---------------------------------------------------------------------- close ----
@@ -226,7 +226,7 @@ protected:
     auto push(T&& value, label_type&& label, Token&& token)
     {
         return start_wait(
-            push_ask<item_queue>{{this}, std::move(label), state_type::pack(std::move(value))},
+            push_request<item_queue>{{this}, std::move(label), state_type::pack(std::move(value))},
             std::forward<Token>(token));
     }
 
@@ -248,10 +248,10 @@ protected:
 
 private:
     template <class, class, class>
-    friend struct item_ask;
-    friend push_ask<item_queue>;
-    friend batch_ask<item_queue>;
-    friend reserve_ask<item_queue>;
+    friend struct queue_request;
+    friend push_request<item_queue>;
+    friend batch_request<item_queue>;
+    friend reserve_request<item_queue>;
     friend reservation_type;
 
     static reservation_type place_in(state_type& state) noexcept { return reservation_type(state); }

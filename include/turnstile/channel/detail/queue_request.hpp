@@ -80,7 +80,7 @@ struct batch_supplies {
 // What the waits of a queue have in common. What is granted may be delivered while the queue is
 // being destroyed on another thread: so there only the waiter's pointer to the state is used.
 template <class Queue, class Result, class Waiter>
-struct item_ask {
+struct queue_request {
     using executor_type = typename Queue::executor_type;
     using threading = typename Queue::threading_policy;
     using result_type = Result;
@@ -94,8 +94,8 @@ struct item_ask {
 };
 
 template <class Queue>
-struct push_ask
-    : item_ask<Queue, typename Queue::receipt_type, holding_waiter<typename Queue::state_type>> {
+struct push_request
+    : queue_request<Queue, typename Queue::receipt_type, holding_waiter<typename Queue::state_type>> {
     static constexpr bool refundable = false;
     static constexpr bool irrevocable = true; // which finds the item again
     using receipt_type = typename Queue::receipt_type;
@@ -137,7 +137,7 @@ struct push_ask
 };
 
 template <class Queue>
-struct pop_ask : item_ask<Queue, popped_t<typename Queue::value_type>,
+struct pop_request : queue_request<Queue, popped_t<typename Queue::value_type>,
                           holding_waiter<typename Queue::state_type>> {
     static constexpr bool refundable = false;
     static constexpr bool irrevocable = true;
@@ -161,7 +161,7 @@ struct pop_ask : item_ask<Queue, popped_t<typename Queue::value_type>,
 };
 
 template <class Queue>
-struct batch_ask : item_ask<Queue, std::vector<typename Queue::value_type>,
+struct batch_request : queue_request<Queue, std::vector<typename Queue::value_type>,
                             batch_waiter<typename Queue::state_type>> {
     static constexpr bool refundable = false;
     static constexpr bool irrevocable = true;
@@ -213,7 +213,7 @@ struct place_waiter : item_waiter {
 };
 
 template <class Queue>
-struct reserve_ask : item_ask<Queue, reservation<Queue>, place_waiter<typename Queue::state_type>> {
+struct reserve_request : queue_request<Queue, reservation<Queue>, place_waiter<typename Queue::state_type>> {
     static constexpr bool refundable = true;
     using waiter_type = place_waiter<typename Queue::state_type>;
 
@@ -229,7 +229,7 @@ struct reserve_ask : item_ask<Queue, reservation<Queue>, place_waiter<typename Q
 };
 
 template <class Queue>
-struct join_ask : item_ask<Queue, void, item_waiter> {
+struct join_request : queue_request<Queue, void, item_waiter> {
     static constexpr bool refundable = true;
 
     wait_decision try_now() const noexcept { return this->state().try_join(); }

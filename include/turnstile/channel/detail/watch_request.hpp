@@ -17,7 +17,7 @@ namespace turnstile::detail {
 
 // A wait for a version other than the one seen.
 template <class Watch>
-struct change_ask {
+struct change_request {
     using executor_type = typename Watch::executor_type;
     using threading = typename Watch::threading_policy;
     using result_type = typename Watch::snapshot_type;
@@ -43,7 +43,7 @@ struct change_ask {
 
 // A wait for a value that satisfies a predicate, which may end the watch when it is called.
 template <class Watch, class Predicate>
-class search_ask final : public search_waiter<typename Watch::threading_policy>::user {
+class search_request final : public search_waiter<typename Watch::threading_policy>::user {
 public:
     using executor_type = typename Watch::executor_type;
     using threading = typename Watch::threading_policy;
@@ -52,7 +52,7 @@ public:
     static constexpr bool refundable = true;
     static constexpr bool irrevocable = true; // the initiating function calls no predicate
 
-    search_ask(executor_type executor, watch_state<threading>& state, Predicate predicate)
+    search_request(executor_type executor, watch_state<threading>& state, Predicate predicate)
         : executor_(std::move(executor)), state_(&state), predicate_(std::move(predicate))
     {
     }

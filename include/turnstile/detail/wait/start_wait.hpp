@@ -74,8 +74,8 @@ constexpr bool has_own_immediate_executor = false;
 // An operation in memory from its handler's associated allocator, or if that has none, in
 // what Asio recycles on this thread. The result goes to the handler as its arguments.
 struct handler_memory {
-    template <class Ask>
-    using collected = outcome<typename Ask::result_type>;
+    template <class Request>
+    using collected = outcome<typename Request::result_type>;
 
     template <class Handler>
     static auto allocator_for(const Handler& handler) noexcept
@@ -83,10 +83,10 @@ struct handler_memory {
         return handler_allocator<std::byte>(handler);
     }
 
-    template <class Ask>
-    static collected<Ask> collect(Ask& ask, typename Ask::waiter_type& w, bool granted)
+    template <class Request>
+    static collected<Request> collect(Request& request, typename Request::waiter_type& w, bool granted)
     {
-        return outcome_of(ask, w, granted);
+        return outcome_of(request, w, granted);
     }
 
     template <class Handler, class T>
@@ -100,17 +100,17 @@ struct handler_memory {
 };
 
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
-template <class Ask, class Handler, class Memory>
-void complete_immediately(Ask& ask, wait_decision decision, Handler&& handler, const Memory& memory)
+template <class Request, class Handler, class Memory>
+void complete_immediately(Request& request, wait_decision decision, Handler&& handler, const Memory& memory)
 {
-    outcome<typename Ask::result_type> result{decision.error()};
+    outcome<typename Request::result_type> result{decision.error()};
     if (decision.is_granted()) {
-        if constexpr (concluding_ask<Ask>)
-            result = ask.conclude_now();
-        else if constexpr (!std::is_void_v<typename Ask::result_type>)
-            result.value = ask.take_now();
+        if constexpr (concluding_request<Request>)
+            result = request.conclude_now();
+        else if constexpr (!std::is_void_v<typename Request::result_type>)
+            result.value = request.take_now();
     }
-    const auto executor = asio::get_associated_immediate_executor(handler, ask.executor());
+    const auto executor = asio::get_associated_immediate_executor(handler, request.executor());
     const auto allocator = handler_allocator<std::byte>(handler);
     asio::dispatch(executor,
                    asio::bind_allocator(allocator, [memory, h = std::forward<Handler>(handler),
@@ -121,67 +121,67 @@ void complete_immediately(Ask& ask, wait_decision decision, Handler&& handler, c
 #endif
 
 // The first look at an operation that is not a coroutine's short cut.
-template <class Ask, class Handler>
-wait_decision first_look(Ask& ask, [[maybe_unused]] const Handler& handler)
+template <class Request, class Handler>
+wait_decision first_look(Request& request, [[maybe_unused]] const Handler& handler)
 {
-    if constexpr (requires { Ask::irrevocable; }) {
-        constexpr bool immediate = has_own_immediate_executor<Handler, typename Ask::executor_type>;
+    if constexpr (requires { Request::irrevocable; }) {
+        constexpr bool immediate = has_own_immediate_executor<Handler, typename Request::executor_type>;
         if (!immediate || asio::get_associated_cancellation_slot(handler).is_connected())
             return wait_decision::pending();
     }
-    return ask.try_now();
+    return request.try_now();
 }
 
 // Makes an operation of what the first look has said, and hands it over.
-template <class Ask, class Handler, class Memory>
-TURNSTILE_HOT void start_operation(Ask& ask, wait_decision decision, Handler&& handler, const Memory& memory)
+template <class Request, class Handler, class Memory>
+TURNSTILE_HOT void start_operation(Request& request, wait_decision decision, Handler&& handler, const Memory& memory)
 {
     using handler_type = std::decay_t<Handler>;
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
-    if constexpr (has_own_immediate_executor<handler_type, typename Ask::executor_type>) {
+    if constexpr (has_own_immediate_executor<handler_type, typename Request::executor_type>) {
         // What can be cancelled on its way is posted, as ever.
         const bool safe = !asio::get_associated_cancellation_slot(handler).is_connected();
         if (!decision.is_pending() && safe)
-            return complete_immediately(ask, decision, std::forward<Handler>(handler), memory);
+            return complete_immediately(request, decision, std::forward<Handler>(handler), memory);
     }
 #endif
 
-    using operation = wait_operation<Ask, handler_type, Memory>;
+    using operation = wait_operation<Request, handler_type, Memory>;
     operation* op = nullptr;
     try {
-        op = operation::make(ask, std::forward<Handler>(handler), memory);
+        op = operation::make(request, std::forward<Handler>(handler), memory);
     } catch (...) {
         if (decision.is_granted())
-            ask.give_back();
+            request.give_back();
         throw;
     }
     op->decide(decision); // from here on, destroying the operation gives back
     op->start();
 }
 
-template <class Ask>
+template <class Request>
 class initiate_wait {
 public:
-    using executor_type = typename Ask::executor_type;
+    using executor_type = typename Request::executor_type;
 
-    explicit initiate_wait(Ask ask) noexcept : ask_(std::move(ask)) {}
+    explicit initiate_wait(Request request) noexcept : request_(std::move(request)) {}
 
-    executor_type get_executor() const noexcept { return ask_.executor(); }
+    executor_type get_executor() const noexcept { return request_.executor(); }
 
     template <class Handler>
     void operator()(Handler&& handler)
     {
-        const wait_decision decision = first_look(ask_, handler);
-        start_operation(ask_, decision, std::forward<Handler>(handler), handler_memory());
+        const wait_decision decision = first_look(request_, handler);
+        start_operation(request_, decision, std::forward<Handler>(handler), handler_memory());
     }
 
 private:
-    Ask ask_;
+    Request request_;
 };
 
 // The wait of a coroutine, to be awaited: an operation in the coroutine's own frame, which
 // finds its result there.
-template <class Ask, class Executor>
+template <class Request, class Executor>
 class operation_frame {
     // Asio's handler for a suspended coroutine is a pointer or two; should a version's be
     // larger than this one, the operation goes to the heap.
@@ -199,7 +199,7 @@ class operation_frame {
         void* frame;
     };
     static constexpr std::size_t size =
-        sizeof(wait_operation<Ask, suspended_coroutine, memory_model>);
+        sizeof(wait_operation<Request, suspended_coroutine, memory_model>);
 
     class memory {
     public:
@@ -214,11 +214,11 @@ class operation_frame {
             return buffer_allocator<std::byte, size>(frame_->room_);
         }
 
-        nothing collect(Ask& ask, typename Ask::waiter_type& w, bool granted) const
+        nothing collect(Request& request, typename Request::waiter_type& w, bool granted) const
         {
-            frame_->result_.conclude(ask, w, granted);
-            if constexpr (requires { frame_->ask_.retry_after = w.retry_after; })
-                frame_->ask_.retry_after = w.retry_after;
+            frame_->result_.conclude(request, w, granted);
+            if constexpr (requires { frame_->request_.retry_after = w.retry_after; })
+                frame_->request_.retry_after = w.retry_after;
             return {};
         }
 
@@ -240,14 +240,14 @@ class operation_frame {
         {
             wait_decision decision = self->result_.decision();
             if (decision.is_unattempted())
-                decision = first_look(self->ask_, handler);
-            start_operation(self->ask_, decision, std::forward<Handler>(handler), memory(*self));
+                decision = first_look(self->request_, handler);
+            start_operation(self->request_, decision, std::forward<Handler>(handler), memory(*self));
         }
     };
 
 public:
     // With what a first look has said, if there was one: that it must wait.
-    operation_frame(Ask& ask, wait_decision decision) noexcept : ask_(ask), result_(decision) {}
+    operation_frame(Request& request, wait_decision decision) noexcept : request_(request), result_(decision) {}
     operation_frame(const operation_frame&) = delete;
     operation_frame& operator=(const operation_frame&) = delete;
 
@@ -259,36 +259,36 @@ public:
         return asio::async_initiate<Token, void()>(initiation{this}, token);
     }
 
-    wait_result<Ask>& result() noexcept { return result_; }
+    wait_result<Request>& result() noexcept { return result_; }
 
 private:
-    Ask& ask_;
-    wait_result<Ask> result_;
+    Request& request_;
+    wait_result<Request> result_;
     alignas(std::max_align_t) std::byte room_[size];
 };
 
 struct no_supplies {};
 
-template <class Ask>
-auto supplies_for(Ask& ask)
+template <class Request>
+auto supplies_for(Request& request)
 {
-    if constexpr (requires { ask.supplies(); })
-        return ask.supplies();
+    if constexpr (requires { request.supplies(); })
+        return request.supplies();
     else
         return no_supplies();
 }
 
 // Where a coroutine that throws its errors finds what the predicate it waits for has thrown.
-template <class Shape, class Ask>
+template <class Shape, class Request>
 struct kept_exception {
-    explicit kept_exception(Ask&) noexcept {}
+    explicit kept_exception(Request&) noexcept {}
     void rethrow() const noexcept {}
 };
 
-template <class Shape, class Ask>
-    requires(Shape::throws_errors&& requires(Ask& ask) { ask.tested(); })
-struct kept_exception<Shape, Ask> {
-    explicit kept_exception(Ask& ask) noexcept { ask.tested().keep_exception_in(thrown); }
+template <class Shape, class Request>
+    requires(Shape::throws_errors&& requires(Request& request) { request.tested(); })
+struct kept_exception<Shape, Request> {
+    explicit kept_exception(Request& request) noexcept { request.tested().keep_exception_in(thrown); }
     void rethrow() const
     {
         if (thrown)
@@ -297,61 +297,61 @@ struct kept_exception<Shape, Ask> {
     std::exception_ptr thrown;
 };
 
-template <class Shape, class Ask>
-TURNSTILE_COLD auto fail(const Ask& ask, wait_decision why)
+template <class Shape, class Request>
+TURNSTILE_COLD auto fail(const Request& request, wait_decision why)
 {
-    if constexpr (Shape::throws_errors && requires { ask.refusal(why.code()); }) {
+    if constexpr (Shape::throws_errors && requires { request.refusal(why.code()); }) {
         if (why.is_refused())
-            throw ask.refusal(why.code());
+            throw request.refusal(why.code());
     }
     return Shape::failure(why);
 }
 
 // What a coroutine finds that may take the short cut, and has the budget for it.
-template <class Ask>
-TURNSTILE_HOT wait_decision look_before_waiting(Ask& ask, bool may_skip)
+template <class Request>
+TURNSTILE_HOT wait_decision look_before_waiting(Request& request, bool may_skip)
 {
-    return may_skip && shortcut_budget::spend() ? ask.try_now() : wait_decision::unattempted();
+    return may_skip && shortcut_budget::spend() ? request.try_now() : wait_decision::unattempted();
 }
 
 // A coroutine that need not wait does not suspend: it tries first. Where dropping the result
 // would lose something, only a coroutine that nobody can cancel takes this short cut. Every
 // variable is in the frame, and written there, so there are few.
-template <class Shape, class Ask>
-auto wait_in_coroutine(kept_frame, Ask ask)
+template <class Shape, class Request>
+auto wait_in_coroutine(kept_frame, Request request)
     -> asio::awaitable<typename Shape::value_type, typename Shape::executor_type>
 {
-    constexpr bool gives_nothing = std::is_void_v<typename Ask::result_type>;
+    constexpr bool gives_nothing = std::is_void_v<typename Request::result_type>;
     bool may_skip = true;
-    if constexpr (!Ask::refundable) {
+    if constexpr (!Request::refundable) {
         const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
         may_skip = !state.slot().is_connected();
     }
 
-    const kept_exception<Shape, Ask> exception(ask);
-    const wait_decision decision = look_before_waiting(ask, may_skip);
+    const kept_exception<Shape, Request> exception(request);
+    const wait_decision decision = look_before_waiting(request, may_skip);
     if (decision.is_granted()) [[likely]] {
-        if constexpr (concluding_ask<Ask>)
-            co_return Shape::result(ask.conclude_now());
+        if constexpr (concluding_request<Request>)
+            co_return Shape::result(request.conclude_now());
         else if constexpr (gives_nothing)
             co_return Shape::success();
         else
-            co_return Shape::success(ask.take_now());
+            co_return Shape::success(request.take_now());
     }
     if (decision.has_failed()) {
         exception.rethrow();
-        co_return fail<Shape>(ask, decision);
+        co_return fail<Shape>(request, decision);
     }
 
-    [[maybe_unused]] auto supplies = supplies_for(ask);
-    operation_frame<Ask, typename Shape::executor_type> operation(ask, decision);
+    [[maybe_unused]] auto supplies = supplies_for(request);
+    operation_frame<Request, typename Shape::executor_type> operation(request, decision);
     co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
     shortcut_budget::renew();
     exception.rethrow();
     // NOLINTBEGIN(bugprone-use-after-move)
     if (!operation.result().decision().is_granted()) [[unlikely]]
-        co_return fail<Shape>(ask, operation.result().decision());
-    if constexpr (concluding_ask<Ask>)
+        co_return fail<Shape>(request, operation.result().decision());
+    if constexpr (concluding_request<Request>)
         co_return Shape::result(operation.result().take());
     else if constexpr (gives_nothing)
         co_return Shape::success();
@@ -360,15 +360,15 @@ auto wait_in_coroutine(kept_frame, Ask ask)
     // NOLINTEND(bugprone-use-after-move)
 }
 
-template <class Ask, class Token>
-auto start_wait(Ask ask, Token&& token)
+template <class Request, class Token>
+auto start_wait(Request request, Token&& token)
 {
-    using shape = coroutine_token<std::decay_t<Token>, typename Ask::result_type>;
+    using shape = coroutine_token<std::decay_t<Token>, typename Request::result_type>;
     if constexpr (shape::is_coroutine)
-        return wait_in_coroutine<shape>(kept_frame(), std::move(ask));
+        return wait_in_coroutine<shape>(kept_frame(), std::move(request));
     else
-        return asio::async_initiate<Token, typename signature_of<typename Ask::result_type>::type>(
-            initiate_wait<Ask>(std::move(ask)), token);
+        return asio::async_initiate<Token, typename signature_of<typename Request::result_type>::type>(
+            initiate_wait<Request>(std::move(request)), token);
 }
 
 } // namespace turnstile::detail

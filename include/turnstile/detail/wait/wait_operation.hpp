@@ -17,12 +17,12 @@ namespace turnstile::detail {
 
 // A waiter with its handler. Ask says what is waited for, Memory where the operation lives
 // and how the handler takes its result; see start_wait.hpp.
-template <class Ask, class Handler, class Memory>
-class wait_operation final : public Ask::waiter_type {
-    using threading = typename Ask::threading;
-    using handler_executor = asio::associated_executor_t<Handler, typename Ask::executor_type>;
+template <class Request, class Handler, class Memory>
+class wait_operation final : public Request::waiter_type {
+    using threading = typename Request::threading;
+    using handler_executor = asio::associated_executor_t<Handler, typename Request::executor_type>;
 
-    using collected = typename Memory::template collected<Ask>;
+    using collected = typename Memory::template collected<Request>;
     using cargo_type =
         std::conditional_t<threading::is_confined, cargo<Memory, Handler, collected>, no_cargo>;
     using route = completion_route<handler_executor, threading,
@@ -30,10 +30,10 @@ class wait_operation final : public Ask::waiter_type {
 
 public:
     template <class H>
-    static wait_operation* make(Ask& ask, H&& handler, const Memory& memory)
+    static wait_operation* make(Request& request, H&& handler, const Memory& memory)
     {
         return make_with<wait_operation>(memory.allocator_for(handler), [&](void* p) {
-            return new (p) wait_operation(ask, std::forward<H>(handler), memory);
+            return new (p) wait_operation(request, std::forward<H>(handler), memory);
         });
     }
 
@@ -49,30 +49,30 @@ public:
             this->destroy();
             throw;
         }
-        ask_.state().start(*this); // some states have a start() of their own
+        request_.state().start(*this); // some states have a start() of their own
     }
 
 private:
     template <class H>
-    wait_operation(Ask& ask, H&& handler, const Memory& memory)
+    wait_operation(Request& request, H&& handler, const Memory& memory)
         // The Ask may carry a value, which the operation now owns. The handler is last: if
         // anything fails before, what is unwound may be in the frame of the coroutine it is.
-        : Ask::waiter_type(&wait_operation::run), ask_(std::move(ask)), memory_(memory),
-          state_(&ask_.state()), handler_(get_ready(ask, std::forward<H>(handler)))
+        : Request::waiter_type(&wait_operation::run), request_(std::move(request)), memory_(memory),
+          state_(&request_.state()), handler_(get_ready(request, std::forward<H>(handler)))
     {
     }
     // If that fails, the caller has its Ask again, to undo what it was granted.
     template <class H>
-    Handler get_ready(Ask& origin, H&& handler)
+    Handler get_ready(Request& origin, H&& handler)
     {
         try {
-            this->elsewhere = route_.choose(asio::get_associated_executor(handler, ask_.executor()),
+            this->elsewhere = route_.choose(asio::get_associated_executor(handler, request_.executor()),
                                             *state_, *this, handler_allocator<std::byte>(handler));
-            ask_.prepare(*this);
+            request_.prepare(*this);
             return Handler(std::forward<H>(handler));
         } catch (...) {
             std::destroy_at(&origin);
-            std::construct_at(&origin, std::move(ask_));
+            std::construct_at(&origin, std::move(request_));
             throw;
         }
     }
@@ -104,7 +104,7 @@ private:
         const bool granted = state_->settle(*this);
         if constexpr (requires { handler_.note_retry_after(this->retry_after); })
             handler_.note_retry_after(this->retry_after);
-        return memory_.collect(ask_, *this, granted);
+        return memory_.collect(request_, *this, granted);
     }
 
     void call(collected&& result)
@@ -166,7 +166,7 @@ private:
         ~ending() { destroy_with(allocator, operation); }
     };
 
-    Ask ask_;
+    Request request_;
     [[no_unique_address]] Memory memory_;
     wait_state<threading>* state_; // kept alive by whoever runs this, or by the route
     route route_;

@@ -9,11 +9,11 @@ namespace turnstile::detail {
 
 // An Ask whose outcome is only known at the moment of delivery, and may then still be an
 // error of any kind: instead of take() and take_now() it has conclude() and conclude_now().
-template <class Ask>
-concept concluding_ask = requires(Ask& ask, typename Ask::waiter_type& w)
+template <class Request>
+concept concluding_request = requires(Request& request, typename Request::waiter_type& w)
 {
-    requires std::same_as<decltype(ask.conclude(w)), outcome<typename Ask::result_type>>;
-    requires std::same_as<decltype(ask.conclude_now()), outcome<typename Ask::result_type>>;
+    requires std::same_as<decltype(request.conclude(w)), outcome<typename Request::result_type>>;
+    requires std::same_as<decltype(request.conclude_now()), outcome<typename Request::result_type>>;
 };
 
 } // namespace turnstile::detail

@@ -13,37 +13,37 @@
 namespace turnstile::detail {
 
 // What a waiter was granted, or for a concluding Ask its outcome.
-template <class Ask>
-auto grant_of(Ask& ask, [[maybe_unused]] typename Ask::waiter_type& w)
+template <class Request>
+auto grant_of(Request& request, [[maybe_unused]] typename Request::waiter_type& w)
 {
-    if constexpr (concluding_ask<Ask>)
-        return ask.conclude(w);
-    else if constexpr (std::is_void_v<typename Ask::result_type>)
+    if constexpr (concluding_request<Request>)
+        return request.conclude(w);
+    else if constexpr (std::is_void_v<typename Request::result_type>)
         return;
-    else if constexpr (requires { ask.take(w); })
-        return ask.take(w);
+    else if constexpr (requires { request.take(w); })
+        return request.take(w);
     else
-        return ask.take_now();
+        return request.take_now();
 }
 
 // What a waiter was granted, or why it was not.
-template <class Ask>
-outcome<typename Ask::result_type> outcome_of(Ask& ask, typename Ask::waiter_type& w, bool granted)
+template <class Request>
+outcome<typename Request::result_type> outcome_of(Request& request, typename Request::waiter_type& w, bool granted)
 {
-    outcome<typename Ask::result_type> result;
+    outcome<typename Request::result_type> result;
     if (!granted)
         result.error = w.error();
-    else if constexpr (concluding_ask<Ask>)
-        result = grant_of(ask, w);
-    else if constexpr (!std::is_void_v<typename Ask::result_type>)
-        result.value = grant_of(ask, w);
+    else if constexpr (concluding_request<Request>)
+        result = grant_of(request, w);
+    else if constexpr (!std::is_void_v<typename Request::result_type>)
+        result.value = grant_of(request, w);
     return result;
 }
 
 // How the wait of a coroutine has ended. What it was granted is here from the moment the operation
 // ends until the coroutine takes it: one that is destroyed in between gives it back by that.
-template <class Ask, class Grant = decltype(grant_of(std::declval<Ask&>(),
-                                                     std::declval<typename Ask::waiter_type&>()))>
+template <class Request, class Grant = decltype(grant_of(std::declval<Request&>(),
+                                                     std::declval<typename Request::waiter_type&>()))>
 class wait_result {
 public:
     // With what a first look has said, if there was one: that it must wait.
@@ -59,10 +59,10 @@ public:
     wait_decision decision() const noexcept { return decision_; }
     Grant&& take() noexcept { return std::move(grant_); } // only if it was granted
 
-    void conclude(Ask& ask, typename Ask::waiter_type& w, bool granted)
+    void conclude(Request& request, typename Request::waiter_type& w, bool granted)
     {
         if (granted) [[likely]] {
-            ::new (static_cast<void*>(std::addressof(grant_))) Grant(grant_of(ask, w));
+            ::new (static_cast<void*>(std::addressof(grant_))) Grant(grant_of(request, w));
             decision_ = wait_decision::granted();
         } else {
             decision_ = w.decision();
@@ -76,13 +76,13 @@ private:
     };
 };
 
-template <class Ask>
-class wait_result<Ask, void> {
+template <class Request>
+class wait_result<Request, void> {
 public:
     explicit wait_result(wait_decision decision) noexcept : decision_(decision) {}
 
     wait_decision decision() const noexcept { return decision_; }
-    void conclude(Ask&, typename Ask::waiter_type& w, bool) noexcept { decision_ = w.decision(); }
+    void conclude(Request&, typename Request::waiter_type& w, bool) noexcept { decision_ = w.decision(); }
 
 private:
     wait_decision decision_;

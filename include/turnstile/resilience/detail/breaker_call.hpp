@@ -15,7 +15,7 @@ namespace turnstile::detail {
 
 // A wait for a state of a circuit breaker.
 template <class Breaker>
-struct circuit_ask {
+struct circuit_request {
     using executor_type = typename Breaker::executor_type;
     using threading = typename Breaker::threading_policy;
     using result_type = void;

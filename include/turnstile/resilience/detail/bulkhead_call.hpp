@@ -8,7 +8,7 @@ namespace turnstile::detail {
 
 // A wait to be let in; the result says with whom.
 template <class Executor, class State, class Threading, class Result>
-struct bulkhead_ask {
+struct bulkhead_request {
     using executor_type = Executor;
     using threading = Threading;
     using result_type = Result;

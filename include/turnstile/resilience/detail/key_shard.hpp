@@ -252,13 +252,13 @@ private:
 
 // A wait for n permits of one key.
 template <class Owner>
-struct keyed_ask : rate_need {
+struct keyed_request : rate_need {
     using executor_type = typename Owner::executor_type;
     using threading = typename Owner::threading_policy;
     using state_type = typename Owner::shard_type;
     using waiter_type = keyed_waiter;
 
-    keyed_ask(Owner& o, const typename Owner::key_type& key, std::uint64_t permits,
+    keyed_request(Owner& o, const typename Owner::key_type& key, std::uint64_t permits,
               nanoseconds longest)
         : rate_need{permits, longest}, owner(&o)
     {

@@ -47,14 +47,14 @@ struct permitted_call {
 
 // Runs an operation once an Ask is granted. If that is so at once it is started right away: then
 // nobody can come between the permit and its use.
-template <class Ask>
+template <class Request>
 class initiate_permitted {
 public:
-    using executor_type = typename Ask::executor_type;
+    using executor_type = typename Request::executor_type;
 
-    explicit initiate_permitted(Ask ask) : ask_(std::move(ask)) {}
+    explicit initiate_permitted(Request request) : request_(std::move(request)) {}
 
-    executor_type get_executor() const noexcept { return ask_.executor(); }
+    executor_type get_executor() const noexcept { return request_.executor(); }
 
     template <class Handler, class Op, class Enter>
     void operator()(Handler&& handler, Op&& op, Enter enter)
@@ -62,28 +62,28 @@ public:
         using op_type = std::decay_t<Op>;
         using handler_type = std::decay_t<Handler>;
         using call = permitted_call<op_type, executor_type, handler_type, Enter>;
-        const wait_decision decision = ask_.try_now();
+        const wait_decision decision = request_.try_now();
         if (!decision.is_granted())
-            return start_operation(ask_, decision,
-                                   call{std::forward<Op>(op), ask_.executor(),
+            return start_operation(request_, decision,
+                                   call{std::forward<Op>(op), request_.executor(),
                                         std::forward<Handler>(handler), std::move(enter),
-                                        ask_.retry_after, stage_name()},
+                                        request_.retry_after, stage_name()},
                                    handler_memory());
         const auto start_with = [&](auto&&... permit) {
-            detail::start(op_type(std::forward<Op>(op)), ask_.executor(),
+            detail::start(op_type(std::forward<Op>(op)), request_.executor(),
                           enter(handler_type(std::forward<Handler>(handler)),
                                 std::forward<decltype(permit)>(permit)...));
         };
         // If anything throws, what was granted goes back.
-        if constexpr (std::is_void_v<typename Ask::result_type>) {
+        if constexpr (std::is_void_v<typename Request::result_type>) {
             try {
                 start_with();
             } catch (...) {
-                ask_.give_back();
+                request_.give_back();
                 throw;
             }
         } else {
-            start_with(ask_.take_now());
+            start_with(request_.take_now());
         }
     }
 
@@ -91,13 +91,13 @@ private:
     // For the exceptions of a stage whose error codes do not tell it from others.
     static constexpr const char* stage_name() noexcept
     {
-        if constexpr (requires { Ask::stage; })
-            return Ask::stage;
+        if constexpr (requires { Request::stage; })
+            return Request::stage;
         else
             return nullptr;
     }
 
-    Ask ask_;
+    Request request_;
 };
 
 // Where nothing is to be done at the end of the operation.
@@ -109,11 +109,11 @@ struct enter_freely {
     }
 };
 
-template <class Ask, operation Op, class Token, class Enter = enter_freely>
-auto call_when_permitted(Ask ask, Op&& op, Token&& token, Enter enter = Enter())
+template <class Request, operation Op, class Token, class Enter = enter_freely>
+auto call_when_permitted(Request request, Op&& op, Token&& token, Enter enter = Enter())
 {
     return asio::async_initiate<Token, operation_signature_t<Op>>(
-        initiate_permitted<Ask>(std::move(ask)), token, std::forward<Op>(op), std::move(enter));
+        initiate_permitted<Request>(std::move(request)), token, std::forward<Op>(op), std::move(enter));
 }
 
 } // namespace turnstile::detail

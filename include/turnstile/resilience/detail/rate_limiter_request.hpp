@@ -46,13 +46,13 @@ struct rate_need {
 
 // A wait for n permits of a rate limiter.
 template <class Owner>
-struct rate_ask : rate_need {
+struct rate_limiter_request : rate_need {
     using executor_type = typename Owner::executor_type;
     using threading = typename Owner::threading_policy;
     using state_type = rate_gate<threading, typename Owner::clock_type>;
     using waiter_type = rate_waiter;
 
-    rate_ask(Owner& o, std::uint64_t permits, nanoseconds longest) noexcept
+    rate_limiter_request(Owner& o, std::uint64_t permits, nanoseconds longest) noexcept
         : rate_need{permits, longest}, owner(&o)
     {
     }

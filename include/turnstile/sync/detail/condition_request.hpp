@@ -18,7 +18,7 @@ struct any_notification {
 
 // A wait on a condition, which lets go of `lock` while it lasts.
 template <class Condition, class Mutex, class Predicate>
-class condition_ask final : public condition_user {
+class condition_request final : public condition_user {
 public:
     using executor_type = typename Condition::executor_type;
     using threading = typename Condition::threading_policy;
@@ -27,7 +27,7 @@ public:
     using lock_type = typename Mutex::lock_type;
     static constexpr bool refundable = true; // of what is to be had at once, nothing is used up
 
-    condition_ask(Condition& condition, lock_type& lock, Predicate predicate)
+    condition_request(Condition& condition, lock_type& lock, Predicate predicate)
         : condition_(&condition), lock_(&lock), predicate_(std::move(predicate))
     {
     }

@@ -14,10 +14,10 @@ struct predicate_goal {
 
     operator count_goal() const noexcept
     {
-        return {count_goal::kind::predicate, 0, &predicate, &predicate_goal::ask};
+        return {count_goal::kind::predicate, 0, &predicate, &predicate_goal::request};
     }
 
-    static wait_decision ask(const void* self, std::int64_t value) noexcept
+    static wait_decision request(const void* self, std::int64_t value) noexcept
     {
         try {
             const bool holds = (*static_cast<const Predicate*>(self))(value);
@@ -31,7 +31,7 @@ struct predicate_goal {
 // A wait for a count. Goal is a count_goal, or what becomes one while it stays where it is:
 // the waiter's refers to the predicate in the Ask that lives with it.
 template <class Owner, class Goal>
-struct count_ask {
+struct counter_request {
     using executor_type = typename Owner::executor_type;
     using threading = typename Owner::threading_policy;
     using result_type = void;

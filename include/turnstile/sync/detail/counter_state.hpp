@@ -24,12 +24,12 @@ struct count_goal {
     kind what = kind::at_most;
     std::int64_t threshold = 0;
     const void* predicate = nullptr;
-    test ask = nullptr;
+    test request = nullptr;
 
     wait_decision at(std::int64_t value) const noexcept
     {
         if (what == kind::predicate)
-            return ask(predicate, value);
+            return request(predicate, value);
         const bool reached = what == kind::at_least ? value >= threshold : value <= threshold;
         return reached ? wait_decision::granted() : wait_decision::pending();
     }

@@ -17,7 +17,7 @@ using single_permit = std::integral_constant<std::uint64_t, 1>;
 // A wait for n permits of the owner's gate. The result is made without the owner, which may be
 // gone by then: by Owner::adopt(), from the gate, which counts a handle for each result.
 template <class Owner, class Result, class Count = std::uint64_t>
-struct permit_ask {
+struct permit_request {
     using executor_type = typename Owner::executor_type;
     using threading = typename Owner::threading_policy;
     using result_type = Result;

@@ -12,7 +12,7 @@ namespace turnstile::detail {
 // A wait for a lock of the type Lock, which is to hold `wants`. The lock is made without the owner,
 // which may be gone by then.
 template <class Owner, class Lock, hold wants>
-struct shared_ask {
+struct shared_mutex_request {
     using executor_type = typename Owner::executor_type;
     using threading = typename Owner::threading_policy;
     using result_type = Lock;
@@ -39,12 +39,12 @@ struct shared_ask {
 // A wait to exchange the lock in `held`, which has `has`, for an exclusive one. A dropped
 // result takes the held lock with it, so it is not refundable.
 template <class Owner, class Held, hold has>
-struct upgrade_ask : shared_ask<Owner, unique_lock<Owner>, hold::exclusive> {
-    using base = shared_ask<Owner, unique_lock<Owner>, hold::exclusive>;
+struct upgrade_request : shared_mutex_request<Owner, unique_lock<Owner>, hold::exclusive> {
+    using base = shared_mutex_request<Owner, unique_lock<Owner>, hold::exclusive>;
     using waiter_type = upgrade_waiter;
     static constexpr bool refundable = false;
 
-    upgrade_ask(base exclusive, Held& lock) noexcept : base(exclusive), held(&lock) {}
+    upgrade_request(base exclusive, Held& lock) noexcept : base(exclusive), held(&lock) {}
 
     Held* held;
 
