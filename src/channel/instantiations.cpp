@@ -4,7 +4,7 @@
 
 namespace turnstile::detail {
 
-template class item_gate<thread_safe, line_store>;
-template class item_gate<strand_confined, line_store>;
+template class queue_state<thread_safe, list_store>;
+template class queue_state<strand_confined, list_store>;
 
 } // namespace turnstile::detail

@@ -7,16 +7,16 @@
 
 namespace turnstile::detail {
 
-template class timed_state<thread_safe, default_clock, permit_gate<thread_safe>>;
-template class timed_state<strand_confined, default_clock, permit_gate<strand_confined>>;
+template class timed_state<thread_safe, default_clock, semaphore_state<thread_safe>>;
+template class timed_state<strand_confined, default_clock, semaphore_state<strand_confined>>;
 
 template class breaker_state<thread_safe, default_clock>;
 template class breaker_state<strand_confined, default_clock>;
 template class bulkhead_state<thread_safe, default_clock>;
 template class bulkhead_state<strand_confined, default_clock>;
-template class rate_gate<thread_safe, default_clock>;
-template class rate_gate<strand_confined, default_clock>;
-template class keyed_gate<thread_safe, default_clock>;
-template class keyed_gate<strand_confined, default_clock>;
+template class rate_limiter_state<thread_safe, default_clock>;
+template class rate_limiter_state<strand_confined, default_clock>;
+template class keyed_rate_limiter_state<thread_safe, default_clock>;
+template class keyed_rate_limiter_state<strand_confined, default_clock>;
 
 } // namespace turnstile::detail

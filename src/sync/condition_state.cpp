@@ -10,7 +10,7 @@ namespace turnstile::detail {
 template <class Threading>
 void condition_waiter<Threading>::bind(condition_user& user, bool has_predicate,
                                        condition_state<Threading>& condition,
-                                       permit_gate<Threading>* mutex)
+                                       semaphore_state<Threading>* mutex)
 {
     user_ = &user;
     has_predicate_ = has_predicate;
@@ -68,7 +68,7 @@ template <class Threading>
 bool condition_waiter<Threading>::queue_for_lock() noexcept
 {
     relock_.emplace(*this);
-    if (mutex_->try_acquire(1, permit_gate<Threading>::as_handle)) {
+    if (mutex_->try_acquire(1, semaphore_state<Threading>::as_handle)) {
         relock_->grant();
         return false;
     }

@@ -5,7 +5,7 @@ namespace turnstile::detail {
 
 // The bounds are so far from the ends of the type that no difference overflows.
 template <class Threading>
-wait_decision count_gate<Threading>::sum(std::int64_t n, std::int64_t& value) const noexcept
+wait_decision counter_state<Threading>::sum(std::int64_t n, std::int64_t& value) const noexcept
 {
     if (n > upper_ - value)
         return wait_decision::refused(errc::over_count);
@@ -16,7 +16,7 @@ wait_decision count_gate<Threading>::sum(std::int64_t n, std::int64_t& value) co
 }
 
 template <class Threading>
-wait_decision count_gate<Threading>::difference(std::int64_t n, std::int64_t& value) const noexcept
+wait_decision counter_state<Threading>::difference(std::int64_t n, std::int64_t& value) const noexcept
 {
     if (n > value - lower_)
         return wait_decision::refused(errc::negative_count);
@@ -27,7 +27,7 @@ wait_decision count_gate<Threading>::difference(std::int64_t n, std::int64_t& va
 }
 
 template <class Threading>
-wait_decision count_gate<Threading>::change(std::int64_t n, step calculate, std::int64_t& value) noexcept
+wait_decision counter_state<Threading>::change(std::int64_t n, step calculate, std::int64_t& value) noexcept
 {
     wait_decision result = wait_decision::unattempted();
     const auto change_unawaited = [&](std::int64_t& word) noexcept {
@@ -41,7 +41,7 @@ wait_decision count_gate<Threading>::change(std::int64_t n, step calculate, std:
 }
 
 template <class Threading>
-wait_decision count_gate<Threading>::try_now(const count_goal& goal) const noexcept
+wait_decision counter_state<Threading>::try_now(const count_goal& goal) const noexcept
 {
     if (goal.what == count_goal::kind::at_least && goal.threshold > upper_)
         return wait_decision::refused(errc::over_count);
@@ -53,19 +53,19 @@ wait_decision count_gate<Threading>::try_now(const count_goal& goal) const noexc
 // Everything below runs under the lock. With `awaited` set nobody else writes the word.
 
 template <class Threading>
-std::int64_t count_gate<Threading>::set_awaited() noexcept
+std::int64_t counter_state<Threading>::set_awaited() noexcept
 {
     return value_of(set_bits(word_, awaited));
 }
 
 template <class Threading>
-bool count_gate<Threading>::nobody_waits() const noexcept
+bool counter_state<Threading>::nobody_waits() const noexcept
 {
     return rising_.empty() && falling_.empty() && this->queue_.empty();
 }
 
 template <class Threading>
-wait_decision count_gate<Threading>::change_awaited(std::int64_t n, step calculate,
+wait_decision counter_state<Threading>::change_awaited(std::int64_t n, step calculate,
                                               std::int64_t& value) noexcept
 {
     return this->update([&](ready_list& ready) {
@@ -79,7 +79,7 @@ wait_decision count_gate<Threading>::change_awaited(std::int64_t n, step calcula
 }
 
 template <class Threading>
-count_waiter& count_gate<Threading>::take_first(tree& waiting) noexcept
+count_waiter& counter_state<Threading>::take_first(tree& waiting) noexcept
 {
     count_waiter& w = *waiting.begin();
     waiting.erase(waiting.begin());
@@ -87,7 +87,7 @@ count_waiter& count_gate<Threading>::take_first(tree& waiting) noexcept
 }
 
 template <class Threading>
-void count_gate<Threading>::wake_reached(tree& waiting, std::int64_t value,
+void counter_state<Threading>::wake_reached(tree& waiting, std::int64_t value,
                                          ready_list& ready) noexcept
 {
     while (!waiting.empty() && waiting.begin()->sees(value))
@@ -95,7 +95,7 @@ void count_gate<Threading>::wake_reached(tree& waiting, std::int64_t value,
 }
 
 template <class Threading>
-void count_gate<Threading>::wake(std::int64_t value, ready_list& ready) noexcept
+void counter_state<Threading>::wake(std::int64_t value, ready_list& ready) noexcept
 {
     wake_reached(rising_, value, ready);
     wake_reached(falling_, value, ready);
@@ -109,7 +109,7 @@ void count_gate<Threading>::wake(std::int64_t value, ready_list& ready) noexcept
 }
 
 template <class Threading>
-bool count_gate<Threading>::admit(waiter& w) noexcept
+bool counter_state<Threading>::admit(waiter& w) noexcept
 {
     auto& self = static_cast<count_waiter&>(w);
     const auto await_other = [&](std::int64_t& word) noexcept {
@@ -136,7 +136,7 @@ bool count_gate<Threading>::admit(waiter& w) noexcept
 }
 
 template <class Threading>
-void count_gate<Threading>::remove(waiter& w) noexcept
+void counter_state<Threading>::remove(waiter& w) noexcept
 {
     auto& self = static_cast<count_waiter&>(w);
     if (self.goal.what == count_goal::kind::predicate)
@@ -146,14 +146,14 @@ void count_gate<Threading>::remove(waiter& w) noexcept
 }
 
 template <class Threading>
-void count_gate<Threading>::reconsider(ready_list&) noexcept
+void counter_state<Threading>::reconsider(ready_list&) noexcept
 {
     if (nobody_waits())
         word_.store(word_.load(std::memory_order_relaxed) & ~awaited, std::memory_order_release);
 }
 
 template <class Threading>
-void count_gate<Threading>::take_all(waiter_list& out) noexcept
+void counter_state<Threading>::take_all(waiter_list& out) noexcept
 {
     for (tree* waiting : {&rising_, &falling_}) {
         while (!waiting->empty())
@@ -162,7 +162,7 @@ void count_gate<Threading>::take_all(waiter_list& out) noexcept
     wait_state<Threading>::take_all(out);
 }
 
-template class count_gate<thread_safe>;
-template class count_gate<strand_confined>;
+template class counter_state<thread_safe>;
+template class counter_state<strand_confined>;
 
 } // namespace turnstile::detail

@@ -6,7 +6,7 @@
 namespace turnstile::detail {
 
 template <class Threading>
-void flag_gate<Threading>::raise_awaited() noexcept
+void event_state<Threading>::raise_awaited() noexcept
 {
     this->update([&](ready_list& ready) {
         word_.store(flag::raised, std::memory_order_release);
@@ -15,7 +15,7 @@ void flag_gate<Threading>::raise_awaited() noexcept
 }
 
 template <class Threading>
-bool flag_gate<Threading>::admit(waiter& w) noexcept
+bool event_state<Threading>::admit(waiter& w) noexcept
 {
     flag before = flag::lowered;
     const auto await_lowered = [&](flag& word) noexcept {
@@ -32,13 +32,13 @@ bool flag_gate<Threading>::admit(waiter& w) noexcept
 }
 
 template <class Threading>
-void flag_gate<Threading>::reconsider(ready_list&) noexcept
+void event_state<Threading>::reconsider(ready_list&) noexcept
 {
     if (this->queue_.empty())
         word_.store(flag::lowered, std::memory_order_release);
 }
 
-template class flag_gate<thread_safe>;
-template class flag_gate<strand_confined>;
+template class event_state<thread_safe>;
+template class event_state<strand_confined>;
 
 } // namespace turnstile::detail

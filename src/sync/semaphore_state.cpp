@@ -9,14 +9,14 @@ namespace turnstile::detail {
 // without it the fast paths do, so the first step is always to set it.
 
 template <class Threading>
-std::uint64_t permit_gate<Threading>::set_flags(std::uint64_t which) noexcept
+std::uint64_t semaphore_state<Threading>::set_flags(std::uint64_t which) noexcept
 {
     return set_bits(word_, which) | which;
 }
 
 template <class Threading>
 template <class Grant>
-void permit_gate<Threading>::serve_with(Grant grant) noexcept
+void semaphore_state<Threading>::serve_with(Grant grant) noexcept
 {
     std::uint64_t word = set_flags(contended);
     while (!this->queue_.empty() && head().need <= word / one) {
@@ -28,7 +28,7 @@ void permit_gate<Threading>::serve_with(Grant grant) noexcept
 }
 
 template <class Threading>
-void permit_gate<Threading>::serve(ready_list& ready) noexcept
+void semaphore_state<Threading>::serve(ready_list& ready) noexcept
 {
     serve_with([&](waiter& w) {
         w.grant();
@@ -37,7 +37,7 @@ void permit_gate<Threading>::serve(ready_list& ready) noexcept
 }
 
 template <class Threading>
-bool permit_gate<Threading>::admit(waiter& w) noexcept
+bool semaphore_state<Threading>::admit(waiter& w) noexcept
 {
     if (word_.load(std::memory_order_acquire) & (closed | resized)) [[unlikely]] {
         w.decide(explain(static_cast<permit_waiter&>(w).need));
@@ -54,7 +54,7 @@ bool permit_gate<Threading>::admit(waiter& w) noexcept
 // Permits may have come back since the fast path looked. Not inlined: where many wait, hardly
 // anybody is the first.
 template <class Threading>
-TURNSTILE_NOINLINE void permit_gate<Threading>::serve_newcomer() noexcept
+TURNSTILE_NOINLINE void semaphore_state<Threading>::serve_newcomer() noexcept
 {
     serve_with([](waiter& only) { only.grant(); });
 }
@@ -62,7 +62,7 @@ TURNSTILE_NOINLINE void permit_gate<Threading>::serve_newcomer() noexcept
 // The waiter that is to get n permits that come back, in the usual case: none are available, and
 // they are just what the first in line waits for. It takes over the handle, too.
 template <class Threading>
-inline waiter* permit_gate<Threading>::hand_over(std::uint64_t n, std::uint64_t how) noexcept
+inline waiter* semaphore_state<Threading>::hand_over(std::uint64_t n, std::uint64_t how) noexcept
 {
     const std::uint64_t word = word_.load(std::memory_order_relaxed);
     // Nothing is withheld where nothing was resized.
@@ -77,7 +77,7 @@ inline waiter* permit_gate<Threading>::hand_over(std::uint64_t n, std::uint64_t 
 }
 
 template <class Threading>
-bool permit_gate<Threading>::put(std::uint64_t n, std::uint64_t how, ready_list& ready) noexcept
+bool semaphore_state<Threading>::put(std::uint64_t n, std::uint64_t how, ready_list& ready) noexcept
 {
     std::uint64_t word = with_handles(set_flags(contended), std::uint64_t(0) - how);
     const std::uint64_t kept = std::min(n, withheld_);
@@ -94,7 +94,7 @@ bool permit_gate<Threading>::put(std::uint64_t n, std::uint64_t how, ready_list&
 }
 
 template <class Threading>
-bool permit_gate<Threading>::release_contended(std::uint64_t n, std::uint64_t how) noexcept
+bool semaphore_state<Threading>::release_contended(std::uint64_t n, std::uint64_t how) noexcept
 {
     this->lock();
     if (waiter* next = hand_over(n, how)) [[likely]] {
@@ -105,13 +105,13 @@ bool permit_gate<Threading>::release_contended(std::uint64_t n, std::uint64_t ho
 }
 
 template <class Threading>
-bool permit_gate<Threading>::release_crowded(std::uint64_t n, std::uint64_t how) noexcept
+bool semaphore_state<Threading>::release_crowded(std::uint64_t n, std::uint64_t how) noexcept
 {
     return this->update_locked([&](ready_list& ready) { return put(n, how, ready); });
 }
 
 template <class Threading>
-bool permit_gate<Threading>::unlock_by_hand() noexcept
+bool semaphore_state<Threading>::unlock_by_hand() noexcept
 {
     bool locked = false;
     const auto put_quickly = [&](std::uint64_t& word) noexcept {
@@ -132,7 +132,7 @@ bool permit_gate<Threading>::unlock_by_hand() noexcept
 }
 
 template <class Threading>
-bool permit_gate<Threading>::adopt_lock() noexcept
+bool semaphore_state<Threading>::adopt_lock() noexcept
 {
     return this->update([&](ready_list& ready) {
         const std::uint64_t word = set_flags(contended);
@@ -144,7 +144,7 @@ bool permit_gate<Threading>::adopt_lock() noexcept
 }
 
 template <class Threading>
-bool permit_gate<Threading>::try_acquire_among_many(std::uint64_t n, std::uint64_t how) noexcept
+bool semaphore_state<Threading>::try_acquire_among_many(std::uint64_t n, std::uint64_t how) noexcept
 {
     const auto take = [n, how](std::uint64_t& word) noexcept {
         if ((word & (contended | closed | orphaned)) != 0 || word / one < n)
@@ -156,7 +156,7 @@ bool permit_gate<Threading>::try_acquire_among_many(std::uint64_t n, std::uint64
 }
 
 template <class Threading>
-void permit_gate<Threading>::change_handles(std::uint64_t change) noexcept
+void semaphore_state<Threading>::change_handles(std::uint64_t change) noexcept
 {
     const auto quickly = [change](std::uint64_t& word) noexcept {
         if (word & (contended | orphaned | many_handles))
@@ -176,31 +176,31 @@ void permit_gate<Threading>::change_handles(std::uint64_t change) noexcept
 }
 
 template <class Threading>
-void permit_gate<Threading>::take_back(waiter& w, ready_list& ready) noexcept
+void semaphore_state<Threading>::take_back(waiter& w, ready_list& ready) noexcept
 {
     put(static_cast<permit_waiter&>(w).need, granted_as_, ready);
 }
 
 template <class Threading>
-void permit_gate<Threading>::forfeit(waiter& w, ready_list& ready) noexcept
+void semaphore_state<Threading>::forfeit(waiter& w, ready_list& ready) noexcept
 {
     put(static_cast<permit_waiter&>(w).need, granted_as_, ready);
 }
 
 template <class Threading>
-bool permit_gate<Threading>::keep_for_handles() noexcept
+bool semaphore_state<Threading>::keep_for_handles() noexcept
 {
     return (set_flags(orphaned) & all_handles) != 0;
 }
 
 template <class Threading>
-void permit_gate<Threading>::resize(std::uint64_t maximum) noexcept
+void semaphore_state<Threading>::resize(std::uint64_t maximum) noexcept
 {
     this->update([&](ready_list& ready) { set_maximum(maximum, ready); });
 }
 
 template <class Threading>
-void permit_gate<Threading>::set_maximum(std::uint64_t maximum, ready_list& ready) noexcept
+void semaphore_state<Threading>::set_maximum(std::uint64_t maximum, ready_list& ready) noexcept
 {
     const std::uint64_t word = set_flags(contended | resized);
     const std::uint64_t old = maximum_.load(std::memory_order_relaxed);
@@ -231,7 +231,7 @@ void permit_gate<Threading>::set_maximum(std::uint64_t maximum, ready_list& read
 }
 
 template <class Threading>
-void permit_gate<Threading>::close() noexcept
+void semaphore_state<Threading>::close() noexcept
 {
     this->update([&](ready_list& ready) {
         set_flags(contended | closed);
@@ -240,7 +240,7 @@ void permit_gate<Threading>::close() noexcept
     });
 }
 
-template class permit_gate<thread_safe>;
-template class permit_gate<strand_confined>;
+template class semaphore_state<thread_safe>;
+template class semaphore_state<strand_confined>;
 
 } // namespace turnstile::detail

@@ -21,13 +21,13 @@ bool came_before(const shared_waiter* a, const shared_waiter* b) noexcept
 
 // Returns what is held, without the flag.
 template <class Threading>
-auto shared_gate<Threading>::contend() noexcept -> word_type
+auto shared_mutex_state<Threading>::contend() noexcept -> word_type
 {
     return set_bits(word_, contended) & ~contended;
 }
 
 template <class Threading>
-waiter_list& shared_gate<Threading>::line_of(const shared_waiter& w) noexcept
+waiter_list& shared_mutex_state<Threading>::line_of(const shared_waiter& w) noexcept
 {
     if (w.has != hold::nothing)
         return upgrade_;
@@ -37,7 +37,7 @@ waiter_list& shared_gate<Threading>::line_of(const shared_waiter& w) noexcept
 }
 
 template <class Threading>
-bool shared_gate<Threading>::has_queued() const noexcept
+bool shared_mutex_state<Threading>::has_queued() const noexcept
 {
     return !this->queue_.empty() || !readers_.empty() || !upgraders_.empty() || !upgrade_.empty();
 }
@@ -45,7 +45,7 @@ bool shared_gate<Threading>::has_queued() const noexcept
 // Who may go now, apart from an upgrade. Each waits for those before it that it cannot be
 // inside together with, so readers pass those who wait for another's upgradable lock.
 template <class Threading>
-shared_waiter* shared_gate<Threading>::next(word_type held) noexcept
+shared_waiter* shared_mutex_state<Threading>::next(word_type held) noexcept
 {
     if (held & writer)
         return nullptr;
@@ -65,7 +65,7 @@ shared_waiter* shared_gate<Threading>::next(word_type held) noexcept
 // Decides the fate of all who need not wait any longer, an upgrade before all others.
 template <class Threading>
 template <class Decided>
-void shared_gate<Threading>::serve_with(word_type held, Decided decided) noexcept
+void shared_mutex_state<Threading>::serve_with(word_type held, Decided decided) noexcept
 {
     if (shared_waiter* const w = head_of(upgrade_)) {
         // Not if it was unlocked meanwhile.
@@ -91,13 +91,13 @@ void shared_gate<Threading>::serve_with(word_type held, Decided decided) noexcep
 }
 
 template <class Threading>
-void shared_gate<Threading>::serve(word_type held, ready_list& ready) noexcept
+void shared_mutex_state<Threading>::serve(word_type held, ready_list& ready) noexcept
 {
     serve_with(held, [&](waiter& w) { ready.push_back(w); });
 }
 
 template <class Threading>
-bool shared_gate<Threading>::admit(waiter& queued) noexcept
+bool shared_mutex_state<Threading>::admit(waiter& queued) noexcept
 {
     auto& w = static_cast<shared_waiter&>(queued);
     const word_type held = contend();
@@ -113,27 +113,27 @@ bool shared_gate<Threading>::admit(waiter& queued) noexcept
 }
 
 template <class Threading>
-void shared_gate<Threading>::reconsider(ready_list& ready) noexcept
+void shared_mutex_state<Threading>::reconsider(ready_list& ready) noexcept
 {
     serve(contend(), ready);
 }
 
 template <class Threading>
-void shared_gate<Threading>::take_back(waiter& queued, ready_list& ready) noexcept
+void shared_mutex_state<Threading>::take_back(waiter& queued, ready_list& ready) noexcept
 {
     const auto& w = static_cast<shared_waiter&>(queued);
     give_locked(w.wants, w.has, way::as_handle, ready);
 }
 
 template <class Threading>
-void shared_gate<Threading>::take_all(waiter_list& out) noexcept
+void shared_mutex_state<Threading>::take_all(waiter_list& out) noexcept
 {
     for (waiter_list* line : {&upgrade_, &this->queue_, &readers_, &upgraders_})
         out.splice(out.end(), *line);
 }
 
 template <class Threading>
-bool shared_gate<Threading>::give_locked(hold has, hold keeps, way how, ready_list& ready) noexcept
+bool shared_mutex_state<Threading>::give_locked(hold has, hold keeps, way how, ready_list& ready) noexcept
 {
     const word_type held = contend();
     const bool had_it = holds(held, has, how);
@@ -145,7 +145,7 @@ bool shared_gate<Threading>::give_locked(hold has, hold keeps, way how, ready_li
 }
 
 template <class Threading>
-bool shared_gate<Threading>::give_contended(hold has, hold keeps, way how,
+bool shared_mutex_state<Threading>::give_contended(hold has, hold keeps, way how,
                                             const void* handle) noexcept
 {
     return this->update([&](ready_list& ready) {
@@ -156,7 +156,7 @@ bool shared_gate<Threading>::give_contended(hold has, hold keeps, way how,
 
 // Other readers hold the same as `handle`: the word alone does not show that it was unlocked.
 template <class Threading>
-void shared_gate<Threading>::fail_upgrade_of(const void* handle, ready_list& ready) noexcept
+void shared_mutex_state<Threading>::fail_upgrade_of(const void* handle, ready_list& ready) noexcept
 {
     auto* const w = static_cast<upgrade_waiter*>(head_of(upgrade_));
     if (!w || w->handle != handle)
@@ -167,7 +167,7 @@ void shared_gate<Threading>::fail_upgrade_of(const void* handle, ready_list& rea
 }
 
 template <class Threading>
-bool shared_gate<Threading>::adopt(hold what) noexcept
+bool shared_mutex_state<Threading>::adopt(hold what) noexcept
 {
     return this->update([&](ready_list& ready) {
         const word_type held = contend();
@@ -178,7 +178,7 @@ bool shared_gate<Threading>::adopt(hold what) noexcept
 }
 
 template <class Threading>
-void shared_gate<Threading>::detach(hold what, const void* handle) noexcept
+void shared_mutex_state<Threading>::detach(hold what, const void* handle) noexcept
 {
     this->update([&](ready_list& ready) {
         fail_upgrade_of(handle, ready);
@@ -193,14 +193,14 @@ void shared_gate<Threading>::detach(hold what, const void* handle) noexcept
 }
 
 template <class Threading>
-bool shared_gate<Threading>::keep_for_handles() noexcept
+bool shared_mutex_state<Threading>::keep_for_handles() noexcept
 {
     return set_bits(word_, orphaned) >> handles_place != 0;
 }
 
 // A reader that need not mind who waits.
 template <class Threading>
-bool shared_gate<Threading>::try_contended(hold wants, way how) noexcept
+bool shared_mutex_state<Threading>::try_contended(hold wants, way how) noexcept
 {
     if (!is_free_for(word_.load(std::memory_order_acquire) & ~contended, wants))
         return false; // that much is sure without the lock
@@ -212,7 +212,7 @@ bool shared_gate<Threading>::try_contended(hold wants, way how) noexcept
     });
 }
 
-template class shared_gate<thread_safe>;
-template class shared_gate<strand_confined>;
+template class shared_mutex_state<thread_safe>;
+template class shared_mutex_state<strand_confined>;
 
 } // namespace turnstile::detail

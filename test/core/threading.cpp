@@ -90,45 +90,45 @@ BOOST_AUTO_TEST_CASE(a_call_from_outside_a_running_strand_is_noticed)
 {
     asio::io_context io;
     auto strand = asio::make_strand(io);
-    turnstile::detail::permit_gate<strand_confined> gate(strand, 1U, 1U);
-    BOOST_TEST(!gate.called_from_wrong_strand()); // set-up, before anything runs
+    turnstile::detail::semaphore_state<strand_confined> state(strand, 1U, 1U);
+    BOOST_TEST(!state.called_from_wrong_strand()); // set-up, before anything runs
     std::promise<bool> wrong_inside;
     std::promise<void> seen;
     std::thread worker([&] {
         asio::post(strand, [&] {
-            wrong_inside.set_value(gate.called_from_wrong_strand());
+            wrong_inside.set_value(state.called_from_wrong_strand());
             seen.get_future().wait();
         });
         io.run();
     });
     BOOST_TEST(!wrong_inside.get_future().get());
-    BOOST_TEST(gate.called_from_wrong_strand()); // the worker is inside; this thread is not
+    BOOST_TEST(state.called_from_wrong_strand()); // the worker is inside; this thread is not
     seen.set_value();
     worker.join();
     // Once the context has stopped, nothing can be running in the strand.
-    BOOST_TEST(!gate.called_from_wrong_strand());
-    gate.retire();
+    BOOST_TEST(!state.called_from_wrong_strand());
+    state.retire();
 }
 
 BOOST_AUTO_TEST_CASE(a_call_from_outside_a_running_context_is_noticed)
 {
     asio::io_context io;
-    turnstile::detail::permit_gate<strand_confined> gate(io.get_executor(), 1U, 1U);
+    turnstile::detail::semaphore_state<strand_confined> state(io.get_executor(), 1U, 1U);
     std::promise<bool> wrong_inside;
     std::promise<void> seen;
     std::thread worker([&] {
         asio::post(io, [&] {
-            wrong_inside.set_value(gate.called_from_wrong_strand());
+            wrong_inside.set_value(state.called_from_wrong_strand());
             seen.get_future().wait();
         });
         io.run();
     });
     BOOST_TEST(!wrong_inside.get_future().get());
-    BOOST_TEST(gate.called_from_wrong_strand());
+    BOOST_TEST(state.called_from_wrong_strand());
     seen.set_value();
     worker.join();
-    BOOST_TEST(!gate.called_from_wrong_strand());
-    gate.retire();
+    BOOST_TEST(!state.called_from_wrong_strand());
+    state.retire();
 }
 
 // The context has not stopped, but nobody runs it any more.
@@ -136,13 +136,13 @@ BOOST_AUTO_TEST_CASE(a_call_after_a_thread_that_has_ended_is_let_pass)
 {
     asio::io_context io;
     const auto work = asio::make_work_guard(io);
-    turnstile::detail::permit_gate<strand_confined> gate(io.get_executor(), 1U, 1U);
+    turnstile::detail::semaphore_state<strand_confined> state(io.get_executor(), 1U, 1U);
     std::thread([&] {
-        asio::post(io, [&] { BOOST_TEST(!gate.called_from_wrong_strand()); });
+        asio::post(io, [&] { BOOST_TEST(!state.called_from_wrong_strand()); });
         io.poll();
     }).join();
-    BOOST_TEST(!gate.called_from_wrong_strand());
-    gate.retire();
+    BOOST_TEST(!state.called_from_wrong_strand());
+    state.retire();
 }
 
 #ifndef NDEBUG
@@ -151,9 +151,9 @@ BOOST_AUTO_TEST_CASE(a_call_after_a_thread_that_has_ended_is_let_pass)
 BOOST_AUTO_TEST_CASE(a_call_beside_a_completion_is_noticed)
 {
     asio::thread_pool pool(2);
-    using gate_type = turnstile::detail::permit_gate<strand_confined>;
-    const boost::intrusive_ptr<gate_type> gate(
-        new gate_type(pool.get_executor(), 0U, 1U, gate_type::grants::nothing));
+    using state_type = turnstile::detail::semaphore_state<strand_confined>;
+    const boost::intrusive_ptr<state_type> state(
+        new state_type(pool.get_executor(), 0U, 1U, state_type::grants::nothing));
     std::promise<void> reached;
     std::promise<void> seen;
     struct blocking : turnstile::detail::permit_waiter {
@@ -170,25 +170,25 @@ BOOST_AUTO_TEST_CASE(a_call_beside_a_completion_is_noticed)
         std::promise<void>& reached_;
         std::promise<void>& seen_;
     } w(reached, seen);
-    gate->start(w);
-    BOOST_TEST(!gate->called_from_wrong_strand());
-    gate->release(1, gate_type::by_hand);
+    state->start(w);
+    BOOST_TEST(!state->called_from_wrong_strand());
+    state->release(1, state_type::by_hand);
     reached.get_future().wait();
-    BOOST_TEST(gate->called_from_wrong_strand());
+    BOOST_TEST(state->called_from_wrong_strand());
     seen.set_value();
     pool.join();
-    BOOST_TEST(!gate->called_from_wrong_strand());
-    gate->retire();
+    BOOST_TEST(!state->called_from_wrong_strand());
+    state->retire();
 }
 #endif
 
 BOOST_AUTO_TEST_CASE(a_call_where_nothing_can_be_told_is_let_pass)
 {
     asio::io_context io;
-    turnstile::detail::permit_gate<strand_confined> gate(io.get_executor(), 1U, 1U);
-    std::thread([&] { BOOST_TEST(!gate.called_from_wrong_strand()); }).join();
-    BOOST_TEST(!gate.called_from_wrong_strand());
-    gate.retire();
+    turnstile::detail::semaphore_state<strand_confined> state(io.get_executor(), 1U, 1U);
+    std::thread([&] { BOOST_TEST(!state.called_from_wrong_strand()); }).join();
+    BOOST_TEST(!state.called_from_wrong_strand());
+    state.retire();
 }
 
 // Not with sanitizers: that for threads does not start any in a forked process.

@@ -17,12 +17,12 @@ namespace {
 
 namespace asio = boost::asio;
 using turnstile::detail::owned_state;
-using turnstile::detail::permit_gate;
+using turnstile::detail::semaphore_state;
 using turnstile::detail::permit_waiter;
 using turnstile::detail::shortcut_budget;
 using turnstile::detail::wait_decision;
 
-using gate = permit_gate<turnstile::thread_safe>;
+using state_type = semaphore_state<turnstile::thread_safe>;
 
 struct no_luck {};
 
@@ -59,7 +59,7 @@ struct fixture {
 
     asio::io_context io;
     bool failed = false;
-    owned_state<gate> permits{io.get_executor(), std::uint64_t(1), std::uint64_t(1)};
+    owned_state<state_type> permits{io.get_executor(), std::uint64_t(1), std::uint64_t(1)};
     int given_back = 0;
     bool frame_is_gone = false;
     bool touched_when_gone = false;
@@ -89,11 +89,11 @@ struct unlucky_request {
     std::unique_ptr<std::uint64_t> granted{};
 
     executor_type executor() const noexcept { return f->io.get_executor(); }
-    gate& state() const noexcept { return *f->permits; }
+    state_type& state() const noexcept { return *f->permits; }
 
     wait_decision try_now()
     {
-        if (!state().try_acquire(1, gate::as_handle))
+        if (!state().try_acquire(1, state_type::as_handle))
             return wait_decision::pending();
         granted = std::make_unique<std::uint64_t>(1);
         return wait_decision::granted();
@@ -103,7 +103,7 @@ struct unlucky_request {
         f->touched_when_gone = f->touched_when_gone || f->frame_is_gone;
         ++f->given_back;
         if (granted)
-            state().release(*granted, gate::as_handle);
+            state().release(*granted, state_type::as_handle);
     }
     [[noreturn]] void prepare(watched_waiter& w) const
     {
@@ -150,7 +150,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_granted_is_given_back, fixture)
 
 BOOST_FIXTURE_TEST_CASE(nothing_is_given_back_where_nothing_was_granted, fixture)
 {
-    BOOST_TEST(permits->try_acquire(1, gate::by_hand));
+    BOOST_TEST(permits->try_acquire(1, state_type::by_hand));
     BOOST_CHECK_THROW(start(), no_luck);
     BOOST_TEST(given_back == 0);
     BOOST_TEST(permits->available() == 0U);
@@ -160,7 +160,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_is_given_back_where_nothing_was_granted, fixture
 // sanitizer sees more of this than the test.
 BOOST_FIXTURE_TEST_CASE(a_coroutine_that_has_to_wait_is_left_alone_once_it_is_gone, fixture)
 {
-    BOOST_TEST(permits->try_acquire(1, gate::by_hand));
+    BOOST_TEST(permits->try_acquire(1, state_type::by_hand));
     spawn();
     BOOST_CHECK_THROW(io.run(), no_luck);
     BOOST_TEST(frame_is_gone);

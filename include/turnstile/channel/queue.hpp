@@ -9,8 +9,8 @@
 namespace turnstile {
 namespace detail {
 
-extern template class item_gate<thread_safe, line_store>;
-extern template class item_gate<strand_confined, line_store>;
+extern template class queue_state<thread_safe, list_store>;
+extern template class queue_state<strand_confined, list_store>;
 
 } // namespace detail
 
@@ -29,8 +29,8 @@ extern template class item_gate<strand_confined, line_store>;
 /// that has not completed succeeds exactly if its item has left the queue before. A reservation
 /// may outlive the queue.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
-class basic_queue : public detail::item_queue<T, Executor, Threading, detail::line_store> {
-    using base = detail::item_queue<T, Executor, Threading, detail::line_store>;
+class basic_queue : public detail::item_queue<T, Executor, Threading, detail::list_store> {
+    using base = detail::item_queue<T, Executor, Threading, detail::list_store>;
 
 public:
     template <class Other>

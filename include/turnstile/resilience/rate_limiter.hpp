@@ -42,10 +42,10 @@ namespace turnstile {
 template <class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_rate_limiter
-    : public detail::listening_object<Executor, Threading, detail::rate_gate<Threading, Clock>> {
-    using base = detail::listening_object<Executor, Threading, detail::rate_gate<Threading, Clock>>;
+    : public detail::listening_object<Executor, Threading, detail::rate_limiter_state<Threading, Clock>> {
+    using base = detail::listening_object<Executor, Threading, detail::rate_limiter_state<Threading, Clock>>;
     using request = detail::rate_limiter_request<basic_rate_limiter>;
-    using state_type = detail::rate_gate<Threading, Clock>;
+    using state_type = detail::rate_limiter_state<Threading, Clock>;
     friend request;
     friend rate_reservation<basic_rate_limiter>;
 

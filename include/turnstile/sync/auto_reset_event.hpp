@@ -18,9 +18,9 @@ namespace turnstile {
 /// Destruction: every waiter completes with `operation_aborted`.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_auto_reset_event
-    : public detail::io_object<Executor, Threading, detail::permit_gate<Threading>> {
-    using base = detail::io_object<Executor, Threading, detail::permit_gate<Threading>>;
-    static constexpr auto by_hand = detail::permit_gate<Threading>::by_hand;
+    : public detail::io_object<Executor, Threading, detail::semaphore_state<Threading>> {
+    using base = detail::io_object<Executor, Threading, detail::semaphore_state<Threading>>;
+    static constexpr auto by_hand = detail::semaphore_state<Threading>::by_hand;
 
 public:
     using typename base::executor_type;
@@ -33,7 +33,7 @@ public:
     /// An event with a signal stored from the start, or (the default) without.
     explicit basic_auto_reset_event(const std::type_identity_t<Executor>& executor,
                                     bool set = false)
-        : base(executor, set ? 1U : 0U, 1U, detail::permit_gate<Threading>::grants::nothing)
+        : base(executor, set ? 1U : 0U, 1U, detail::semaphore_state<Threading>::grants::nothing)
     {
     }
 

@@ -19,7 +19,7 @@ namespace turnstile {
 /// high as it can.
 struct counter_bounds {
     std::int64_t lower = 0;
-    std::int64_t upper = detail::count_gate<thread_safe>::highest;
+    std::int64_t upper = detail::counter_state<thread_safe>::highest;
 };
 
 /// An integer between two bounds that goes up and down, and can be waited for: until it is
@@ -33,8 +33,8 @@ struct counter_bounds {
 /// among equals who came first; then those with a predicate, in the order they came.
 /// Destruction: every waiter completes with `operation_aborted`.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
-class basic_counter : public detail::io_object<Executor, Threading, detail::count_gate<Threading>> {
-    using base = detail::io_object<Executor, Threading, detail::count_gate<Threading>>;
+class basic_counter : public detail::io_object<Executor, Threading, detail::counter_state<Threading>> {
+    using base = detail::io_object<Executor, Threading, detail::counter_state<Threading>>;
 
 public:
     using typename base::executor_type;
@@ -45,8 +45,8 @@ public:
     };
 
     /// The furthest that bounds can go.
-    static constexpr std::int64_t lowest = detail::count_gate<Threading>::lowest;
-    static constexpr std::int64_t highest = detail::count_gate<Threading>::highest;
+    static constexpr std::int64_t lowest = detail::counter_state<Threading>::lowest;
+    static constexpr std::int64_t highest = detail::counter_state<Threading>::highest;
 
     /// A counter that starts at `value`.
     /// Throws `system_error` with `errc::invalid_argument` if the bounds are the wrong way

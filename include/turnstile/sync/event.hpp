@@ -17,8 +17,8 @@ namespace turnstile {
 /// Fairness: all who wait at `set` go, in the order they came.
 /// Destruction: every waiter completes with `operation_aborted`.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
-class basic_event : public detail::io_object<Executor, Threading, detail::flag_gate<Threading>> {
-    using base = detail::io_object<Executor, Threading, detail::flag_gate<Threading>>;
+class basic_event : public detail::io_object<Executor, Threading, detail::event_state<Threading>> {
+    using base = detail::io_object<Executor, Threading, detail::event_state<Threading>>;
 
 public:
     using typename base::executor_type;
@@ -78,7 +78,7 @@ private:
         basic_event* event;
 
         const Executor& executor() const noexcept { return event->executor(); }
-        detail::flag_gate<Threading>& state() const noexcept { return event->state(); }
+        detail::event_state<Threading>& state() const noexcept { return event->state(); }
         detail::wait_decision try_now() const noexcept
         {
             return event->is_set() ? detail::wait_decision::granted() : detail::wait_decision::pending();

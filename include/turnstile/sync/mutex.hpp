@@ -25,9 +25,9 @@ namespace turnstile {
 /// Fairness: strict FIFO. `try_lock` fails while others wait.
 /// Destruction: every waiter completes with `operation_aborted`. Locks may outlive it.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
-class basic_mutex : public detail::io_object<Executor, Threading, detail::permit_gate<Threading>> {
-    using gate = detail::permit_gate<Threading>;
-    using base = detail::io_object<Executor, Threading, gate>;
+class basic_mutex : public detail::io_object<Executor, Threading, detail::semaphore_state<Threading>> {
+    using state_type = detail::semaphore_state<Threading>;
+    using base = detail::io_object<Executor, Threading, state_type>;
 
 public:
     using typename base::executor_type;
@@ -77,7 +77,7 @@ public:
     /// Takes the lock if it is free and nobody waits for it; never waits. The caller has to
     /// `unlock`, or to adopt the lock: `unique_lock(m, std::adopt_lock)`. Thread safety: as the
     /// policy says.
-    [[nodiscard]] bool try_lock() noexcept { return this->state().try_acquire(1, gate::by_hand); }
+    [[nodiscard]] bool try_lock() noexcept { return this->state().try_acquire(1, state_type::by_hand); }
 
     /// Releases a lock that `try_lock` has taken, or whose `unique_lock` has let go of it with
     /// `release`, and hands it to the first waiter if there is one. The waiter's handler does not
@@ -105,7 +105,7 @@ private:
     template <class, class>
     friend class detail::lock_handle;
 
-    static lock_type adopt(basic_mutex* mutex, gate& state, std::uint64_t) noexcept
+    static lock_type adopt(basic_mutex* mutex, state_type& state, std::uint64_t) noexcept
     {
         return detail::lock_access::make<lock_type>(mutex, state);
     }
@@ -116,18 +116,18 @@ namespace detail {
 template <class Executor, class Threading>
 struct lock_holds<basic_mutex<Executor, Threading>> {
     struct exclusive {
-        using gate_type = permit_gate<Threading>;
-        static bool try_take(gate_type& gate) noexcept
+        using state_type = semaphore_state<Threading>;
+        static bool try_take(state_type& state) noexcept
         {
-            return gate.try_acquire(1, gate_type::as_handle);
+            return state.try_acquire(1, state_type::as_handle);
         }
-        TURNSTILE_HOT static bool give(gate_type& gate, const void* /*handle*/) noexcept
+        TURNSTILE_HOT static bool give(state_type& state, const void* /*handle*/) noexcept
         {
-            gate.unlock();
+            state.unlock();
             return true;
         }
-        static bool adopt(gate_type& gate) noexcept { return gate.adopt_lock(); }
-        static void detach(gate_type& gate, const void* /*handle*/) noexcept { gate.drop_handle(); }
+        static bool adopt(state_type& state) noexcept { return state.adopt_lock(); }
+        static void detach(state_type& state, const void* /*handle*/) noexcept { state.drop_handle(); }
     };
 };
 

@@ -15,7 +15,7 @@ namespace turnstile {
 /// thread safe.
 template <class Semaphore>
 class [[nodiscard]] permit {
-    using gate = detail::permit_gate<typename Semaphore::threading_policy>;
+    using state_type = detail::semaphore_state<typename Semaphore::threading_policy>;
 
 public:
     /// Holds nothing.
@@ -23,14 +23,14 @@ public:
 
     /// Takes charge of n permits that the caller acquired some other way.
     permit(Semaphore& semaphore, std::uint64_t n) noexcept
-        : gate_(n != 0 ? &semaphore.state() : nullptr), n_(n)
+        : state_(n != 0 ? &semaphore.state() : nullptr), n_(n)
     {
-        if (gate_)
-            gate_->add_handle();
+        if (state_)
+            state_->add_handle();
     }
 
     permit(permit&& other) noexcept
-        : gate_(std::exchange(other.gate_, nullptr)), n_(std::exchange(other.n_, 0))
+        : state_(std::exchange(other.state_, nullptr)), n_(std::exchange(other.n_, 0))
     {
     }
     /// Gives back what it holds, then takes over what `other` holds.
@@ -43,7 +43,7 @@ public:
 
     void swap(permit& other) noexcept
     {
-        std::swap(gate_, other.gate_);
+        std::swap(state_, other.state_);
         std::swap(n_, other.n_);
     }
 
@@ -56,8 +56,8 @@ public:
     void release() noexcept
     {
         // Fails only if a release by hand has returned more than was out: then they are back.
-        if (gate_)
-            std::exchange(gate_, nullptr)->release(std::exchange(n_, 0), gate::as_handle);
+        if (state_)
+            std::exchange(state_, nullptr)->release(std::exchange(n_, 0), state_type::as_handle);
     }
 
     /// Splits off n of them. Errors: `errc::too_large` if it does not hold n,
@@ -71,9 +71,9 @@ public:
             return {};
         if (n == n_)
             return std::move(*this);
-        gate_->add_handle();
+        state_->add_handle();
         n_ -= n;
-        return permit(gate_, n);
+        return permit(state_, n);
     }
 
     /// The same, throwing `system_error`.
@@ -94,7 +94,7 @@ public:
             return;
         if (!*this)
             return swap(other);
-        if (gate_ != other.gate_) {
+        if (state_ != other.state_) {
             ec = errc::invalid_argument;
             return;
         }
@@ -112,8 +112,8 @@ public:
     /// Lets go without giving back: the caller is now in charge of that many permits.
     [[nodiscard]] std::uint64_t detach() noexcept
     {
-        if (gate_)
-            std::exchange(gate_, nullptr)->drop_handle();
+        if (state_)
+            std::exchange(state_, nullptr)->drop_handle();
         return std::exchange(n_, 0);
     }
 
@@ -121,9 +121,9 @@ private:
     friend Semaphore;
 
     // Of permits for which the gate has counted a handle.
-    permit(gate* state, std::uint64_t n) noexcept : gate_(state), n_(n) {}
+    permit(state_type* state, std::uint64_t n) noexcept : state_(state), n_(n) {}
 
-    gate* gate_ = nullptr; // if it holds any
+    state_type* state_ = nullptr; // if it holds any
     std::uint64_t n_ = 0;
 };
 

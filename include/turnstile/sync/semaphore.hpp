@@ -21,9 +21,9 @@ namespace turnstile {
 /// Destruction: every waiter completes with `operation_aborted`. Permits may outlive it.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_semaphore
-    : public detail::io_object<Executor, Threading, detail::permit_gate<Threading>> {
-    using gate = detail::permit_gate<Threading>;
-    using base = detail::io_object<Executor, Threading, gate>;
+    : public detail::io_object<Executor, Threading, detail::semaphore_state<Threading>> {
+    using state_type = detail::semaphore_state<Threading>;
+    using base = detail::io_object<Executor, Threading, state_type>;
 
 public:
     using typename base::executor_type;
@@ -37,7 +37,7 @@ public:
     };
 
     /// The maximum of a semaphore that was given none: 2^38 - 1.
-    static constexpr std::uint64_t unlimited = gate::unlimited;
+    static constexpr std::uint64_t unlimited = state_type::unlimited;
 
     /// A semaphore with `initial` permits available, and never more than `maximum`.
     /// Throws `system_error` with `errc::invalid_argument` if the maximum is zero, above
@@ -86,8 +86,8 @@ public:
     /// `async_acquire` would say. Thread safety: as the policy says.
     [[nodiscard]] permit_type try_acquire(std::uint64_t n, error_code& ec) noexcept
     {
-        gate& state = this->state();
-        const detail::wait_decision decision = state.try_now(n, gate::as_handle);
+        state_type& state = this->state();
+        const detail::wait_decision decision = state.try_now(n, state_type::as_handle);
         ec = decision.error();
         return decision.is_granted() ? adopt(this, state, n) : permit_type();
     }
@@ -109,7 +109,7 @@ public:
         if (n == 0)
             ec = errc::invalid_argument;
         else
-            ec = this->state().release(n, gate::by_hand) ? error_code()
+            ec = this->state().release(n, state_type::by_hand) ? error_code()
                                                          : make_error_code(errc::over_release);
     }
 
@@ -162,7 +162,7 @@ private:
     friend request;
     friend permit_type;
 
-    static permit_type adopt(basic_semaphore*, gate& state, std::uint64_t n) noexcept
+    static permit_type adopt(basic_semaphore*, state_type& state, std::uint64_t n) noexcept
     {
         return permit_type(&state, n);
     }

@@ -34,9 +34,9 @@ namespace turnstile {
 /// Destruction: every waiter completes with `operation_aborted`. Locks may outlive it.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_shared_mutex
-    : public detail::io_object<Executor, Threading, detail::shared_gate<Threading>> {
-    using gate = detail::shared_gate<Threading>;
-    using base = detail::io_object<Executor, Threading, gate>;
+    : public detail::io_object<Executor, Threading, detail::shared_mutex_state<Threading>> {
+    using state_type = detail::shared_mutex_state<Threading>;
+    using base = detail::io_object<Executor, Threading, state_type>;
     using hold = detail::hold;
 
 public:
@@ -227,7 +227,7 @@ private:
     template <class, class>
     friend class detail::lock_handle;
 
-    static constexpr auto by_hand = gate::way::by_hand;
+    static constexpr auto by_hand = state_type::way::by_hand;
 
     auto exclusive_request() noexcept
     {
@@ -248,8 +248,8 @@ private:
     template <class Lock>
     shared_lock_type lower(Lock& lock, hold has, error_code& ec) noexcept
     {
-        gate& state = this->state();
-        if (detail::lock_access::gate_of(lock) != &state || !state.give(has, hold::shared)) {
+        state_type& state = this->state();
+        if (detail::lock_access::state_of(lock) != &state || !state.give(has, hold::shared)) {
             ec = errc::not_locked;
             return {};
         }
@@ -263,14 +263,14 @@ namespace detail {
 
 template <class Threading, hold what>
 struct shared_hold {
-    using gate_type = shared_gate<Threading>;
-    static bool try_take(gate_type& gate) noexcept { return gate.try_take(hold::nothing, what); }
-    TURNSTILE_HOT static bool give(gate_type& gate, const void* handle) noexcept
+    using state_type = shared_mutex_state<Threading>;
+    static bool try_take(state_type& state) noexcept { return state.try_take(hold::nothing, what); }
+    TURNSTILE_HOT static bool give(state_type& state, const void* handle) noexcept
     {
-        return gate.give(what, hold::nothing, gate_type::way::as_handle, handle);
+        return state.give(what, hold::nothing, state_type::way::as_handle, handle);
     }
-    static bool adopt(gate_type& gate) noexcept { return gate.adopt(what); }
-    static void detach(gate_type& gate, const void* handle) noexcept { gate.detach(what, handle); }
+    static bool adopt(state_type& state) noexcept { return state.adopt(what); }
+    static void detach(state_type& state, const void* handle) noexcept { state.detach(what, handle); }
 };
 
 template <class Executor, class Threading>

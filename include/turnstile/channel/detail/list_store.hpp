@@ -15,7 +15,7 @@ namespace turnstile::detail {
 //
 // A store has a node type, a `label` that is pushed with each value, and the functions below,
 // all called under the lock.
-class TURNSTILE_EXPORT line_store {
+class TURNSTILE_EXPORT list_store {
 public:
     struct label {};
     using receipt = void; // what a push gives
@@ -26,7 +26,7 @@ public:
     // Whether nodes must stay where they are for as long as the queue lives.
     static constexpr bool keeps_nodes = false;
 
-    explicit line_store(order o) noexcept : newest_first_(o == order::lifo) {}
+    explicit list_store(order o) noexcept : newest_first_(o == order::lifo) {}
 
     bool empty() const noexcept { return items_.empty(); }
     void insert(item_node& n) noexcept { items_.push_back(n); }

@@ -17,7 +17,7 @@ namespace turnstile::detail {
 struct item_ticket;
 
 // The items of a priority_queue: a balanced tree of the nodes, by priority and, among equals,
-// by turn. What it offers is described in line_store.hpp.
+// by turn. What it offers is described in list_store.hpp.
 template <class Priority, class Compare, class Handle>
 class priority_store {
     static_assert(std::is_nothrow_move_constructible_v<Priority> &&

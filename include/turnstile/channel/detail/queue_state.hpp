@@ -22,7 +22,7 @@ namespace turnstile::detail {
 // on the way has moved nothing. A promise may be given back, and a reservation filled: until
 // they have settled, a closed queue is not known to be empty.
 template <class Threading, class Store>
-class TURNSTILE_EXPORT item_gate : public wait_state<Threading> {
+class TURNSTILE_EXPORT queue_state : public wait_state<Threading> {
 public:
     // All of these take the lock.
     std::size_t size() noexcept { return read(size_); }
@@ -65,12 +65,12 @@ public:
 
 protected:
     template <class Executor, class... Args>
-    item_gate(const Executor& executor, std::size_t capacity, overflow on_full, Args... args)
+    queue_state(const Executor& executor, std::size_t capacity, overflow on_full, Args... args)
         : wait_state<Threading>(executor), store_(args...), capacity_(capacity), on_full_(on_full)
     {
         this->newcomers_serve_ = true;
     }
-    ~item_gate() override = default;
+    ~queue_state() override = default;
 
     // The rest is called under the lock.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What item_gate.hpp leaves out: compiled into the library for the stores that do not depend
+// What queue_state.hpp leaves out: compiled into the library for the stores that do not depend
 // on a user's type, and included where they do.
 #pragma once
 
@@ -12,13 +12,13 @@ namespace turnstile::detail {
 // ---------------------------------------------------------------------- the queue ----
 
 template <class Threading, class Store>
-bool item_gate<Threading, Store>::admit(waiter&) noexcept
+bool queue_state<Threading, Store>::admit(waiter&) noexcept
 {
     return false; // never called: a newcomer may let others go
 }
 
 template <class Threading, class Store>
-bool item_gate<Threading, Store>::admit_among(waiter& any, ready_list& ready) noexcept
+bool queue_state<Threading, Store>::admit_among(waiter& any, ready_list& ready) noexcept
 {
     quiet_limit_ = 0;
     auto& w = static_cast<item_waiter&>(any);
@@ -40,7 +40,7 @@ bool item_gate<Threading, Store>::admit_among(waiter& any, ready_list& ready) no
 }
 
 template <class Threading, class Store>
-bool item_gate<Threading, Store>::admit_pop(item_waiter& w, ready_list& ready) noexcept
+bool queue_state<Threading, Store>::admit_pop(item_waiter& w, ready_list& ready) noexcept
 {
     w.promised = promise_at_once(w.most, ready);
     if (w.promised != 0) {
@@ -59,7 +59,7 @@ bool item_gate<Threading, Store>::admit_pop(item_waiter& w, ready_list& ready) n
 }
 
 template <class Threading, class Store>
-bool item_gate<Threading, Store>::admit_push(item_waiter& w, ready_list& ready) noexcept
+bool queue_state<Threading, Store>::admit_push(item_waiter& w, ready_list& ready) noexcept
 {
     if (may_enter()) {
         let_in(w);
@@ -81,7 +81,7 @@ bool item_gate<Threading, Store>::admit_push(item_waiter& w, ready_list& ready) 
 
 // A push to a full queue that drops items. What it drops is gone, so it cannot be cancelled.
 template <class Threading, class Store>
-void item_gate<Threading, Store>::enter_and_drop(item_waiter& w, ready_list& ready) noexcept
+void queue_state<Threading, Store>::enter_and_drop(item_waiter& w, ready_list& ready) noexcept
 {
     if (drops_newest()) {
         w.grant();
@@ -99,7 +99,7 @@ void item_gate<Threading, Store>::enter_and_drop(item_waiter& w, ready_list& rea
 
 // Nothing is dropped for a reservation: where a push need not wait, this does.
 template <class Threading, class Store>
-wait_decision item_gate<Threading, Store>::reserve_locked() noexcept
+wait_decision queue_state<Threading, Store>::reserve_locked() noexcept
 {
     quiet_limit_ = 0;
     if (may_enter()) {
@@ -111,7 +111,7 @@ wait_decision item_gate<Threading, Store>::reserve_locked() noexcept
 }
 
 template <class Threading, class Store>
-bool item_gate<Threading, Store>::admit_reserve(item_waiter& w) noexcept
+bool queue_state<Threading, Store>::admit_reserve(item_waiter& w) noexcept
 {
     w.decide(reserve_locked());
     if (w.is_pending())
@@ -120,7 +120,7 @@ bool item_gate<Threading, Store>::admit_reserve(item_waiter& w) noexcept
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::remove(waiter& any) noexcept
+void queue_state<Threading, Store>::remove(waiter& any) noexcept
 {
     auto& w = static_cast<item_waiter&>(any);
     if (w.what == role::pop)
@@ -129,7 +129,7 @@ void item_gate<Threading, Store>::remove(waiter& any) noexcept
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::take_all(waiter_list& out) noexcept
+void queue_state<Threading, Store>::take_all(waiter_list& out) noexcept
 {
     demand_ = 0;
     out.splice(out.end(), this->queue_);
@@ -140,7 +140,7 @@ void item_gate<Threading, Store>::take_all(waiter_list& out) noexcept
 // --------------------------------------------------------------- granting, and not ----
 
 template <class Threading, class Store>
-wait_decision item_gate<Threading, Store>::refuse_entry() const noexcept
+wait_decision queue_state<Threading, Store>::refuse_entry() const noexcept
 {
     if (closed_)
         return wait_decision::refused(errc::closed);
@@ -158,7 +158,7 @@ wait_decision item_gate<Threading, Store>::refuse_entry() const noexcept
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::let_in(item_waiter& w) noexcept
+void queue_state<Threading, Store>::let_in(item_waiter& w) noexcept
 {
     w.grant();
     if (w.what == role::reserve) {
@@ -172,7 +172,7 @@ void item_gate<Threading, Store>::let_in(item_waiter& w) noexcept
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::let_pushers_in(ready_list& ready) noexcept
+void queue_state<Threading, Store>::let_pushers_in(ready_list& ready) noexcept
 {
     while (!pushers_.empty() && has_room()) {
         auto& w = static_cast<item_waiter&>(take_front(pushers_));
@@ -182,7 +182,7 @@ void item_gate<Threading, Store>::let_pushers_in(ready_list& ready) noexcept
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::serve(ready_list& ready) noexcept
+void queue_state<Threading, Store>::serve(ready_list& ready) noexcept
 {
     let_pushers_in(ready);
     while (!this->queue_.empty() && size_ != 0) {
@@ -197,7 +197,7 @@ void item_gate<Threading, Store>::serve(ready_list& ready) noexcept
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::finish(ready_list& ready) noexcept
+void queue_state<Threading, Store>::finish(ready_list& ready) noexcept
 {
     const auto fail = [](waiter& w) { w.fail(errc::closed); };
     if (unfinished_locked() == 0)
@@ -211,7 +211,7 @@ void item_gate<Threading, Store>::finish(ready_list& ready) noexcept
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::take_back(waiter& any, ready_list& ready) noexcept
+void queue_state<Threading, Store>::take_back(waiter& any, ready_list& ready) noexcept
 {
     auto& w = static_cast<item_waiter&>(any);
     switch (w.what) {
@@ -243,14 +243,14 @@ void item_gate<Threading, Store>::take_back(waiter& any, ready_list& ready) noex
 // A push on its way stands though the queue is destroyed, unless its item was destroyed with it: a
 // pop has it.
 template <class Threading, class Store>
-bool item_gate<Threading, Store>::outlives_object(const waiter& any) const noexcept
+bool queue_state<Threading, Store>::outlives_object(const waiter& any) const noexcept
 {
     const auto& w = static_cast<const item_waiter&>(any);
     return w.what == role::push && w.where != whereabouts::destroyed;
 }
 
 template <class Threading, class Store>
-bool item_gate<Threading, Store>::draw_from_pusher(ready_list& ready) noexcept
+bool queue_state<Threading, Store>::draw_from_pusher(ready_list& ready) noexcept
 {
     if (!this->queue_.empty() || pushers_.empty() ||
         static_cast<item_waiter&>(pushers_.front()).what != role::push)
@@ -262,7 +262,7 @@ bool item_gate<Threading, Store>::draw_from_pusher(ready_list& ready) noexcept
 }
 
 template <class Threading, class Store>
-std::size_t item_gate<Threading, Store>::promise_at_once(std::size_t most,
+std::size_t queue_state<Threading, Store>::promise_at_once(std::size_t most,
                                                          ready_list& ready) noexcept
 {
     std::size_t n = 0;
@@ -274,7 +274,7 @@ std::size_t item_gate<Threading, Store>::promise_at_once(std::size_t most,
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::take_back_promise(std::size_t n, item_list& discarded) noexcept
+void queue_state<Threading, Store>::take_back_promise(std::size_t n, item_list& discarded) noexcept
 {
     promised_ -= n;
     if (discarded_) {
@@ -285,7 +285,7 @@ void item_gate<Threading, Store>::take_back_promise(std::size_t n, item_list& di
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::take_promised(std::size_t n, item_list& out) noexcept
+void queue_state<Threading, Store>::take_promised(std::size_t n, item_list& out) noexcept
 {
     promised_ -= n;
     handed_out_ += n;
@@ -293,7 +293,7 @@ void item_gate<Threading, Store>::take_promised(std::size_t n, item_list& out) n
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::drop_one(item_list& dropped) noexcept
+void queue_state<Threading, Store>::drop_one(item_list& dropped) noexcept
 {
     if (size_ == 0)
         return;
@@ -305,7 +305,7 @@ void item_gate<Threading, Store>::drop_one(item_list& dropped) noexcept
 }
 
 template <class Threading, class Store>
-item_node* item_gate<Threading, Store>::take_out(item_node& n, ready_list& ready) noexcept
+item_node* queue_state<Threading, Store>::take_out(item_node& n, ready_list& ready) noexcept
 {
     if (size_ == 0)
         return nullptr;
@@ -316,7 +316,7 @@ item_node* item_gate<Threading, Store>::take_out(item_node& n, ready_list& ready
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::fill(item_node& n, ready_list& ready, item_list& dropped) noexcept
+void queue_state<Threading, Store>::fill(item_node& n, ready_list& ready, item_list& dropped) noexcept
 {
     --reserved_;
     if (discarded_) {
@@ -337,7 +337,7 @@ void item_gate<Threading, Store>::fill(item_node& n, ready_list& ready, item_lis
 // ------------------------------------------------------------- called without the lock ----
 
 template <class Threading, class Store>
-wait_decision item_gate<Threading, Store>::claim() noexcept
+wait_decision queue_state<Threading, Store>::claim() noexcept
 {
     return this->guarded([&] {
         const wait_decision decision = may_enter() ? wait_decision::granted() : refuse_entry();
@@ -350,7 +350,7 @@ wait_decision item_gate<Threading, Store>::claim() noexcept
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::cancel_reservation() noexcept
+void queue_state<Threading, Store>::cancel_reservation() noexcept
 {
     this->update([&](ready_list& ready) {
         --reserved_;
@@ -359,7 +359,7 @@ void item_gate<Threading, Store>::cancel_reservation() noexcept
 }
 
 template <class Threading, class Store>
-bool item_gate<Threading, Store>::task_done() noexcept
+bool queue_state<Threading, Store>::task_done() noexcept
 {
     return this->update([&](ready_list& ready) {
         if (handed_out_ == 0)
@@ -371,7 +371,7 @@ bool item_gate<Threading, Store>::task_done() noexcept
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::clear(item_list& out, whereabouts where) noexcept
+void queue_state<Threading, Store>::clear(item_list& out, whereabouts where) noexcept
 {
     store_.take_rest(promised_, out);
     for (item_node& n : out) {
@@ -382,7 +382,7 @@ void item_gate<Threading, Store>::clear(item_list& out, whereabouts where) noexc
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::end(item_list& discarded) noexcept
+void queue_state<Threading, Store>::end(item_list& discarded) noexcept
 {
     this->update([&](ready_list& ready) {
         this->retire_locked(ready);
@@ -395,7 +395,7 @@ void item_gate<Threading, Store>::end(item_list& discarded) noexcept
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::close(closing how, item_list& discarded) noexcept
+void queue_state<Threading, Store>::close(closing how, item_list& discarded) noexcept
 {
     this->update([&](ready_list& ready) {
         closed_ = true;
@@ -409,7 +409,7 @@ void item_gate<Threading, Store>::close(closing how, item_list& discarded) noexc
 }
 
 template <class Threading, class Store>
-bool item_gate<Threading, Store>::part_from(item_waiter& w) noexcept
+bool queue_state<Threading, Store>::part_from(item_waiter& w) noexcept
 {
     return this->guarded([&] {
         if (w.where == whereabouts::in_store || w.where == whereabouts::in_store_for_good)
@@ -419,7 +419,7 @@ bool item_gate<Threading, Store>::part_from(item_waiter& w) noexcept
 }
 
 template <class Threading, class Store>
-bool item_gate<Threading, Store>::deliver(item_waiter& w) noexcept
+bool queue_state<Threading, Store>::deliver(item_waiter& w) noexcept
 {
     return this->update([&](ready_list& ready) {
         if (!this->is_alive()) [[unlikely]]
@@ -434,7 +434,7 @@ bool item_gate<Threading, Store>::deliver(item_waiter& w) noexcept
 }
 
 template <class Threading, class Store>
-wait_decision item_gate<Threading, Store>::promise_batch(std::size_t most, std::size_t& n) noexcept
+wait_decision queue_state<Threading, Store>::promise_batch(std::size_t most, std::size_t& n) noexcept
 {
     return this->update([&](ready_list& ready) {
         n = promise_at_once(most, ready);
@@ -444,7 +444,7 @@ wait_decision item_gate<Threading, Store>::promise_batch(std::size_t most, std::
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::take_batch(std::size_t n, item_list& out) noexcept
+void queue_state<Threading, Store>::take_batch(std::size_t n, item_list& out) noexcept
 {
     this->update([&](ready_list& ready) {
         promised_to_calls_ -= n;
@@ -455,7 +455,7 @@ void item_gate<Threading, Store>::take_batch(std::size_t n, item_list& out) noex
 }
 
 template <class Threading, class Store>
-void item_gate<Threading, Store>::give_back_batch(std::size_t n, item_list& discarded) noexcept
+void queue_state<Threading, Store>::give_back_batch(std::size_t n, item_list& discarded) noexcept
 {
     this->update([&](ready_list& ready) {
         promised_to_calls_ -= n;

@@ -53,8 +53,8 @@ struct item_ticket {
 
 // The items themselves, and the memory they are in. No value is destroyed under the lock.
 template <class T, class Threading, class Store>
-class item_state final : public item_gate<Threading, Store> {
-    using gate = item_gate<Threading, Store>;
+class item_state final : public queue_state<Threading, Store> {
+    using base_state = queue_state<Threading, Store>;
 
 public:
     // What is moved under the lock, where nothing may throw.
@@ -64,7 +64,7 @@ public:
     using ticket_type = item_ticket;
 
     template <class Executor, class... Args>
-    explicit item_state(const Executor& executor, Args... args) : gate(executor, args...)
+    explicit item_state(const Executor& executor, Args... args) : base_state(executor, args...)
     {
     }
     ~item_state() override
@@ -203,7 +203,7 @@ public:
     void end() noexcept
     {
         item_list discarded;
-        gate::end(discarded);
+        base_state::end(discarded);
         free(discarded);
     }
 

@@ -61,13 +61,13 @@ public:
         : base(executor), policy_(options), generator_(options.break_duration),
           classify_(options.classify), times_calls_(policy_.times_calls())
     {
-        gate_.store(word(), std::memory_order_relaxed);
+        word_.store(word(), std::memory_order_relaxed);
     }
 
     // Lets a call pass, and writes its ticket; or not, and says when to come again.
     TURNSTILE_HOT bool admit_call(breaker_ticket& ticket, nanoseconds& retry_after) noexcept
     {
-        const std::uint64_t now = gate_.load(std::memory_order_acquire);
+        const std::uint64_t now = word_.load(std::memory_order_acquire);
         if ((now & passes) == 0) [[unlikely]]
             return admit_probe(ticket, retry_after);
         out_.fetch_add(one_out, std::memory_order_relaxed);
@@ -80,7 +80,7 @@ public:
     // The end of an admitted call. It is the last use that the call makes of the state.
     TURNSTILE_HOT void report(const breaker_ticket& ticket, call_outcome outcome) noexcept
     {
-        const std::uint64_t now = gate_.load(std::memory_order_acquire);
+        const std::uint64_t now = word_.load(std::memory_order_acquire);
         const bool is_current = now / one_generation == ticket.generation;
         if (outcome == call_outcome::success && (now & clean) != 0 && is_current) [[likely]]
             return end_successfully();
@@ -164,7 +164,7 @@ private:
     }
 
     breaker_policy policy_; // guarded by the lock, as all that is no cell
-    typename Threading::template cell<std::uint64_t> gate_{0};
+    typename Threading::template cell<std::uint64_t> word_{0};
     typename Threading::template cell<std::uint64_t> quick_successes_{0};
     typename Threading::template cell<std::uint64_t> out_{0};
     breaker_stats totals_;
@@ -241,7 +241,7 @@ void breaker_state<Threading, Clock>::set(bool (breaker_policy::*function)(nanos
 template <class Threading, clock_policy Clock>
 circuit_state breaker_state<Threading, Clock>::state() noexcept
 {
-    if ((gate_.load(std::memory_order_acquire) & passes) != 0)
+    if ((word_.load(std::memory_order_acquire) & passes) != 0)
         return circuit_state::closed;
     circuit_state now{};
     at_present([&](nanoseconds, ready_list&) { now = policy_.state(); });
@@ -292,7 +292,7 @@ void breaker_state<Threading, Clock>::changed(ready_list& ready) noexcept
 template <class Threading, clock_policy Clock>
 void breaker_state<Threading, Clock>::settle() noexcept
 {
-    gate_.store(word(), std::memory_order_release);
+    word_.store(word(), std::memory_order_release);
     set_alarm();
 }
 

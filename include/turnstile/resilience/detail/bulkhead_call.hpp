@@ -18,15 +18,15 @@ struct bulkhead_request {
     static constexpr nanoseconds retry_after = nanoseconds::max(); // nobody can tell
 
     const Executor* home;
-    State* gate;
+    State* state_ptr;
 
     const executor_type& executor() const noexcept { return *home; }
-    State& state() const noexcept { return *gate; }
+    State& state() const noexcept { return *state_ptr; }
 
-    wait_decision try_now() const noexcept { return gate->try_now(1, State::as_handle); }
-    void give_back() const noexcept { gate->give_back(); }
-    void prepare(bulkhead_waiter& w) const noexcept { w.deadline = gate->deadline(); }
-    Result take_now() const noexcept { return Result(gate, gate->ticket()); }
+    wait_decision try_now() const noexcept { return state_ptr->try_now(1, State::as_handle); }
+    void give_back() const noexcept { state_ptr->give_back(); }
+    void prepare(bulkhead_waiter& w) const noexcept { w.deadline = state_ptr->deadline(); }
+    Result take_now() const noexcept { return Result(state_ptr, state_ptr->ticket()); }
     Result take(bulkhead_waiter&) const noexcept { return take_now(); }
 };
 

@@ -65,9 +65,9 @@ struct bulkhead_waiter : permit_waiter {
 template <class Threading, clock_policy Clock>
 class TURNSTILE_EXPORT bulkhead_state final
     : public telling_state<Threading, limit_change,
-                           timed_state<Threading, Clock, permit_gate<Threading>>> {
-    using gate = permit_gate<Threading>;
-    using base = telling_state<Threading, limit_change, timed_state<Threading, Clock, gate>>;
+                           timed_state<Threading, Clock, semaphore_state<Threading>>> {
+    using semaphore = semaphore_state<Threading>;
+    using base = telling_state<Threading, limit_change, timed_state<Threading, Clock, semaphore>>;
 
 public:
     template <class Executor>
@@ -92,8 +92,8 @@ public:
     {
         bool fits = false;
         if (max_wait_ == nanoseconds::max())
-            gate::release(1, gate::as_handle); // there is no alarm to look after
-        else if (!gate::release_quickly(1, gate::as_handle, fits)) [[unlikely]]
+            semaphore::release(1, semaphore::as_handle); // there is no alarm to look after
+        else if (!semaphore::release_quickly(1, semaphore::as_handle, fits)) [[unlikely]]
             this->update([&](ready_list& ready) { put_back(ready); });
     }
     // The end of a call: gives its permit back, and learns from it.
@@ -119,7 +119,7 @@ private:
     {
     }
 
-    static_assert(limit_bound <= gate::unlimited);
+    static_assert(limit_bound <= semaphore::unlimited);
     static bool is_possible(std::uint64_t limit) noexcept
     {
         return limit != 0 && limit < limit_bound;
@@ -142,7 +142,7 @@ private:
     void set_limit(std::uint64_t limit, ready_list& ready) noexcept;
     void put_back(ready_list& ready) noexcept
     {
-        gate::put(1, gate::as_handle, ready);
+        semaphore::put(1, semaphore::as_handle, ready);
         tidy_up();
     }
     void tidy_up() noexcept;
@@ -164,7 +164,7 @@ bool bulkhead_state<Threading, Clock>::admit(waiter& w) noexcept
     const std::uint64_t ahead = this->waiters() - 1; // w is counted already
     if (ahead >= max_queue_) {
         // A permit may have come back since the fast path looked.
-        if (ahead == 0 && gate::try_acquire(call.need, gate::as_handle)) {
+        if (ahead == 0 && semaphore::try_acquire(call.need, semaphore::as_handle)) {
             w.grant();
         } else {
             w.fail(errc::rejected);
@@ -172,7 +172,7 @@ bool bulkhead_state<Threading, Clock>::admit(waiter& w) noexcept
         }
         return true;
     }
-    if (gate::admit(w))
+    if (semaphore::admit(w))
         return true;
     if (call.deadline != nanoseconds::max()) {
         // Also if the clock went back, or another thread has overtaken this one.
@@ -186,14 +186,14 @@ bool bulkhead_state<Threading, Clock>::admit(waiter& w) noexcept
 template <class Threading, clock_policy Clock>
 void bulkhead_state<Threading, Clock>::reconsider(ready_list& ready) noexcept
 {
-    gate::reconsider(ready);
+    semaphore::reconsider(ready);
     tidy_up();
 }
 
 template <class Threading, clock_policy Clock>
 void bulkhead_state<Threading, Clock>::take_back(waiter& w, ready_list& ready) noexcept
 {
-    gate::take_back(w, ready);
+    semaphore::take_back(w, ready);
     tidy_up();
 }
 
@@ -207,7 +207,7 @@ void bulkhead_state<Threading, Clock>::wake(ready_list& ready) noexcept
         ++totals_.timed_out;
         ready.push_back(w);
     }
-    gate::reconsider(ready);
+    semaphore::reconsider(ready);
     if (!this->queue_.empty())
         this->wake_at(head().deadline);
     else
@@ -231,7 +231,7 @@ void bulkhead_state<Threading, Clock>::learn(nanoseconds started, call_outcome o
         if (outcome != call_outcome::ignored) {
             const bool dropped = outcome == call_outcome::failure;
             totals_.dropped += dropped ? 1 : 0;
-            const limit_sample sample{started, base::now(), gate::in_use(), dropped};
+            const limit_sample sample{started, base::now(), semaphore::in_use(), dropped};
             set_limit(policy_.update(sample), ready);
         }
         put_back(ready);
@@ -241,10 +241,10 @@ void bulkhead_state<Threading, Clock>::learn(nanoseconds started, call_outcome o
 template <class Threading, clock_policy Clock>
 void bulkhead_state<Threading, Clock>::set_limit(std::uint64_t limit, ready_list& ready) noexcept
 {
-    const std::uint64_t before = gate::maximum();
+    const std::uint64_t before = semaphore::maximum();
     if (limit == before)
         return;
-    gate::set_maximum(limit, ready);
+    semaphore::set_maximum(limit, ready);
     this->listeners_.publish({before, limit});
 }
 
@@ -266,15 +266,15 @@ bulkhead_stats bulkhead_state<Threading, Clock>::stats() noexcept
     bulkhead_stats result;
     this->update([&](ready_list&) {
         result = totals_;
-        result.limit = gate::maximum();
-        result.in_flight = gate::in_use();
+        result.limit = semaphore::maximum();
+        result.in_flight = semaphore::in_use();
         result.waiting = this->waiters();
     });
     return result;
 }
 
-extern template class timed_state<thread_safe, default_clock, permit_gate<thread_safe>>;
-extern template class timed_state<strand_confined, default_clock, permit_gate<strand_confined>>;
+extern template class timed_state<thread_safe, default_clock, semaphore_state<thread_safe>>;
+extern template class timed_state<strand_confined, default_clock, semaphore_state<strand_confined>>;
 extern template class bulkhead_state<thread_safe, default_clock>;
 extern template class bulkhead_state<strand_confined, default_clock>;
 

@@ -41,8 +41,8 @@ using keyed_listeners = listener_list<keyed_event<Key, Threading>, Threading>;
 // Keys are copied, hashed, compared and destroyed without the lock. So that code may throw, and
 // use the limiter.
 template <class Key, class Equal, class Threading, class Clock>
-class key_shard final : public keyed_gate<Threading, Clock> {
-    using base = keyed_gate<Threading, Clock>;
+class key_shard final : public keyed_rate_limiter_state<Threading, Clock> {
+    using base = keyed_rate_limiter_state<Threading, Clock>;
     using table = key_table<Threading>;
     using node = typename table::node;
 

@@ -17,12 +17,12 @@ namespace turnstile::detail {
 // A number of keys that share a lock and a timer: the waiting for them, whatever the keys are.
 // The first waiters of all lines are in a tree, by the time they are due.
 template <class Threading, class Clock>
-class TURNSTILE_EXPORT keyed_gate : public timed_state<Threading, Clock> {
+class TURNSTILE_EXPORT keyed_rate_limiter_state : public timed_state<Threading, Clock> {
     using base = timed_state<Threading, Clock>;
 
 public:
     template <class Executor>
-    keyed_gate(const Executor& executor, const bandwidth& limit, std::size_t max_waiters,
+    keyed_rate_limiter_state(const Executor& executor, const bandwidth& limit, std::size_t max_waiters,
                nanoseconds origin)
         : base(executor), rule_(limit), origin_(origin), max_waiters_(max_waiters)
     {
@@ -90,15 +90,15 @@ private:
     // The line and the bucket of a slot, taken out of its head and put back at the end.
     class visit {
     public:
-        visit(keyed_gate& gate, key_slot& slot, nanoseconds now) noexcept
-            : bucket{gate.rule_, gate.origin_, gate.refunds_, 0}, gate_(gate), slot_(slot),
+        visit(keyed_rate_limiter_state& owner, key_slot& slot, nanoseconds now) noexcept
+            : bucket{owner.rule_, owner.origin_, owner.refunds_, 0}, owner_(owner), slot_(slot),
               now_(now)
         {
             keyed_waiter* head = slot.head();
             bucket.full = head ? head->full : slot.full();
             if (!head)
                 return;
-            gate.heads_.erase(gate.heads_.iterator_to(*head));
+            owner.heads_.erase(owner.heads_.iterator_to(*head));
             line.swap(head->line);
         }
         visit(const visit&) = delete;
@@ -114,7 +114,7 @@ private:
             head.full = bucket.full;
             head.due = bucket.opens(now_, head.need, 0);
             head.line.swap(line);
-            gate_.heads_.insert(head);
+            owner_.heads_.insert(head);
         }
 
         key_slot& slot() noexcept { return slot_; }
@@ -123,7 +123,7 @@ private:
         key_bucket bucket;
 
     private:
-        keyed_gate& gate_;
+        keyed_rate_limiter_state& owner_;
         key_slot& slot_;
         nanoseconds now_;
     };
@@ -188,7 +188,7 @@ private:
 };
 
 template <class Threading, class Clock>
-wait_decision keyed_gate<Threading, Clock>::look(visit& v, nanoseconds now, std::uint64_t n,
+wait_decision keyed_rate_limiter_state<Threading, Clock>::look(visit& v, nanoseconds now, std::uint64_t n,
                                            nanoseconds deadline, rate_stamp& stamp,
                                            nanoseconds& retry_after) noexcept
 {
@@ -202,7 +202,7 @@ wait_decision keyed_gate<Threading, Clock>::look(visit& v, nanoseconds now, std:
 }
 
 template <class Threading, class Clock>
-bool keyed_gate<Threading, Clock>::admit(waiter& plain) noexcept
+bool keyed_rate_limiter_state<Threading, Clock>::admit(waiter& plain) noexcept
 {
     keyed_waiter& w = as_keyed(plain);
     const nanoseconds now = this->now();
@@ -227,7 +227,7 @@ bool keyed_gate<Threading, Clock>::admit(waiter& plain) noexcept
 }
 
 template <class Threading, class Clock>
-void keyed_gate<Threading, Clock>::note_decided(rate_waiter& w, ready_list& ready) noexcept
+void keyed_rate_limiter_state<Threading, Clock>::note_decided(rate_waiter& w, ready_list& ready) noexcept
 {
     --waiting_;
     if (w.is_granted()) {
@@ -240,7 +240,7 @@ void keyed_gate<Threading, Clock>::note_decided(rate_waiter& w, ready_list& read
 }
 
 template <class Threading, class Clock>
-void keyed_gate<Threading, Clock>::serve(ready_list& ready) noexcept
+void keyed_rate_limiter_state<Threading, Clock>::serve(ready_list& ready) noexcept
 {
     const nanoseconds now = this->now();
     while (!heads_.empty() && heads_.begin()->due <= now) {
@@ -254,7 +254,7 @@ void keyed_gate<Threading, Clock>::serve(ready_list& ready) noexcept
 }
 
 template <class Threading, class Clock>
-void keyed_gate<Threading, Clock>::take_all(waiter_list& out) noexcept
+void keyed_rate_limiter_state<Threading, Clock>::take_all(waiter_list& out) noexcept
 {
     const nanoseconds now = this->now();
     while (!heads_.empty()) {
@@ -266,7 +266,7 @@ void keyed_gate<Threading, Clock>::take_all(waiter_list& out) noexcept
 }
 
 template <class Threading, class Clock>
-gcra keyed_gate<Threading, Clock>::change_rule(const bandwidth& limit, ready_list& ready) noexcept
+gcra keyed_rate_limiter_state<Threading, Clock>::change_rule(const bandwidth& limit, ready_list& ready) noexcept
 {
     serve(ready);                       // by the old rule, up to now
     refunds_ += key_bucket::one_change; // stamps are in the old measure
@@ -274,7 +274,7 @@ gcra keyed_gate<Threading, Clock>::change_rule(const bandwidth& limit, ready_lis
 }
 
 template <class Threading, class Clock>
-void keyed_gate<Threading, Clock>::convert_lines(const gcra& old, nanoseconds now,
+void keyed_rate_limiter_state<Threading, Clock>::convert_lines(const gcra& old, nanoseconds now,
                                                  ready_list& ready) noexcept
 {
     auto heads = std::move(heads_);
@@ -289,7 +289,7 @@ void keyed_gate<Threading, Clock>::convert_lines(const gcra& old, nanoseconds no
     serve(ready);
 }
 
-extern template class keyed_gate<thread_safe, default_clock>;
-extern template class keyed_gate<strand_confined, default_clock>;
+extern template class keyed_rate_limiter_state<thread_safe, default_clock>;
+extern template class keyed_rate_limiter_state<strand_confined, default_clock>;
 
 } // namespace turnstile::detail

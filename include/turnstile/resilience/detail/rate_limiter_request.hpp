@@ -49,7 +49,7 @@ template <class Owner>
 struct rate_limiter_request : rate_need {
     using executor_type = typename Owner::executor_type;
     using threading = typename Owner::threading_policy;
-    using state_type = rate_gate<threading, typename Owner::clock_type>;
+    using state_type = rate_limiter_state<threading, typename Owner::clock_type>;
     using waiter_type = rate_waiter;
 
     rate_limiter_request(Owner& o, std::uint64_t permits, nanoseconds longest) noexcept

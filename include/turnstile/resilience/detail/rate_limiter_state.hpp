@@ -19,14 +19,14 @@ namespace turnstile::detail {
 // The state of a rate limiter: its buckets, and one line of waiters in front of them. While the
 // line is empty and there is one bucket, permits are taken without the lock.
 template <class Threading, class Clock>
-class TURNSTILE_EXPORT rate_gate final
+class TURNSTILE_EXPORT rate_limiter_state final
     : public telling_state<Threading, rate_event, timed_state<Threading, Clock>> {
     using base = telling_state<Threading, rate_event, timed_state<Threading, Clock>>;
     using levels_type = rate_levels<Threading>;
 
 public:
     template <class Executor>
-    rate_gate(const Executor& executor, std::vector<bandwidth> limits, const rate_options& options)
+    rate_limiter_state(const Executor& executor, std::vector<bandwidth> limits, const rate_options& options)
         : base(executor), levels_(std::move(limits), this->now()), options_(options)
     {
         this->newcomers_serve_ = true;
@@ -138,7 +138,7 @@ private:
 };
 
 template <class Threading, class Clock>
-wait_decision rate_gate<Threading, Clock>::look(std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
+wait_decision rate_limiter_state<Threading, Clock>::look(std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
                                           nanoseconds& retry_after) noexcept
 {
     return this->update_and_tell([&](ready_list& ready) {
@@ -151,7 +151,7 @@ wait_decision rate_gate<Threading, Clock>::look(std::uint64_t n, nanoseconds dea
 }
 
 template <class Threading, class Clock>
-wait_decision rate_gate<Threading, Clock>::look_locked(nanoseconds now, std::uint64_t n,
+wait_decision rate_limiter_state<Threading, Clock>::look_locked(nanoseconds now, std::uint64_t n,
                                                  nanoseconds deadline, rate_stamp& stamp,
                                                  nanoseconds& retry_after) noexcept
 {
@@ -165,7 +165,7 @@ wait_decision rate_gate<Threading, Clock>::look_locked(nanoseconds now, std::uin
 }
 
 template <class Threading, class Clock>
-bool rate_gate<Threading, Clock>::admit(waiter& plain) noexcept
+bool rate_limiter_state<Threading, Clock>::admit(waiter& plain) noexcept
 {
     rate_waiter& w = as_rate(plain);
     const nanoseconds now = this->now();
@@ -184,21 +184,21 @@ bool rate_gate<Threading, Clock>::admit(waiter& plain) noexcept
 }
 
 template <class Threading, class Clock>
-bool rate_gate<Threading, Clock>::admit_among(waiter& w, ready_list& ready) noexcept
+bool rate_limiter_state<Threading, Clock>::admit_among(waiter& w, ready_list& ready) noexcept
 {
     serve_line(this->now(), ready);
     return admit(w);
 }
 
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::serve_line(nanoseconds now, ready_list& ready) noexcept
+void rate_limiter_state<Threading, Clock>::serve_line(nanoseconds now, ready_list& ready) noexcept
 {
     levels_.hold();
     line_.serve(levels_, now, [&](rate_waiter& w) { note_decided(w, ready); });
 }
 
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::note_decided(rate_waiter& w, ready_list& ready) noexcept
+void rate_limiter_state<Threading, Clock>::note_decided(rate_waiter& w, ready_list& ready) noexcept
 {
     if (w.is_granted()) {
         count_grant(w.need);
@@ -211,7 +211,7 @@ void rate_gate<Threading, Clock>::note_decided(rate_waiter& w, ready_list& ready
 
 // The first in the line is woken in time; while the line is empty, the fast path is open.
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::finish(nanoseconds now) noexcept
+void rate_limiter_state<Threading, Clock>::finish(nanoseconds now) noexcept
 {
     if (line_.empty())
         this->sleep();
@@ -225,14 +225,14 @@ void rate_gate<Threading, Clock>::finish(nanoseconds now) noexcept
 }
 
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::remove(waiter& w) noexcept
+void rate_limiter_state<Threading, Clock>::remove(waiter& w) noexcept
 {
     line_.remove(levels_, as_rate(w), this->now());
     ++cancelled_;
 }
 
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::take_back(waiter& w, ready_list& ready) noexcept
+void rate_limiter_state<Threading, Clock>::take_back(waiter& w, ready_list& ready) noexcept
 {
     const nanoseconds now = this->now();
     levels_.hold();
@@ -243,7 +243,7 @@ void rate_gate<Threading, Clock>::take_back(waiter& w, ready_list& ready) noexce
 }
 
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::give_back(std::uint64_t n, const rate_stamp& stamp) noexcept
+void rate_limiter_state<Threading, Clock>::give_back(std::uint64_t n, const rate_stamp& stamp) noexcept
 {
     this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = this->now();
@@ -255,7 +255,7 @@ void rate_gate<Threading, Clock>::give_back(std::uint64_t n, const rate_stamp& s
 }
 
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::take_all(waiter_list& out) noexcept
+void rate_limiter_state<Threading, Clock>::take_all(waiter_list& out) noexcept
 {
     const nanoseconds now = this->now();
     levels_.hold();
@@ -265,7 +265,7 @@ void rate_gate<Threading, Clock>::take_all(waiter_list& out) noexcept
 }
 
 template <class Threading, class Clock>
-error_code rate_gate<Threading, Clock>::reserve(rate_claim& claim, std::uint64_t n,
+error_code rate_limiter_state<Threading, Clock>::reserve(rate_claim& claim, std::uint64_t n,
                                                 nanoseconds within, nanoseconds& when) noexcept
 {
     const wait_decision result = this->update_and_tell([&](ready_list& ready) {
@@ -294,7 +294,7 @@ error_code rate_gate<Threading, Clock>::reserve(rate_claim& claim, std::uint64_t
 }
 
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::cancel_claim(rate_claim& claim) noexcept
+void rate_limiter_state<Threading, Clock>::cancel_claim(rate_claim& claim) noexcept
 {
     this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = this->now();
@@ -306,7 +306,7 @@ void rate_gate<Threading, Clock>::cancel_claim(rate_claim& claim) noexcept
 }
 
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::drop_claim(std::unique_ptr<rate_claim> claim) noexcept
+void rate_limiter_state<Threading, Clock>::drop_claim(std::unique_ptr<rate_claim> claim) noexcept
 {
     this->guarded([&] {
         if (claim->is_promised())
@@ -315,7 +315,7 @@ void rate_gate<Threading, Clock>::drop_claim(std::unique_ptr<rate_claim> claim) 
 }
 
 template <class Threading, class Clock>
-nanoseconds rate_gate<Threading, Clock>::time_until(std::uint64_t n) noexcept
+nanoseconds rate_limiter_state<Threading, Clock>::time_until(std::uint64_t n) noexcept
 {
     return this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = this->now();
@@ -328,7 +328,7 @@ nanoseconds rate_gate<Threading, Clock>::time_until(std::uint64_t n) noexcept
 }
 
 template <class Threading, class Clock>
-std::uint64_t rate_gate<Threading, Clock>::available() noexcept
+std::uint64_t rate_limiter_state<Threading, Clock>::available() noexcept
 {
     return this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = this->now();
@@ -338,7 +338,7 @@ std::uint64_t rate_gate<Threading, Clock>::available() noexcept
 }
 
 template <class Threading, class Clock>
-std::vector<bandwidth> rate_gate<Threading, Clock>::limits()
+std::vector<bandwidth> rate_limiter_state<Threading, Clock>::limits()
 {
     // Copied without allocating under the lock.
     std::vector<bandwidth> copy;
@@ -356,7 +356,7 @@ std::vector<bandwidth> rate_gate<Threading, Clock>::limits()
 }
 
 template <class Threading, class Clock>
-void rate_gate<Threading, Clock>::change(std::vector<bandwidth> limits)
+void rate_limiter_state<Threading, Clock>::change(std::vector<bandwidth> limits)
 {
     typename levels_type::plan next(std::move(limits));
     this->update_and_tell([&](ready_list& ready) {
@@ -371,7 +371,7 @@ void rate_gate<Threading, Clock>::change(std::vector<bandwidth> limits)
 }
 
 template <class Threading, class Clock>
-rate_stats rate_gate<Threading, Clock>::stats() noexcept
+rate_stats rate_limiter_state<Threading, Clock>::stats() noexcept
 {
     return this->guarded([&] {
         return rate_stats{granted_.load(std::memory_order_relaxed),
@@ -380,7 +380,7 @@ rate_stats rate_gate<Threading, Clock>::stats() noexcept
     });
 }
 
-extern template class rate_gate<thread_safe, default_clock>;
-extern template class rate_gate<strand_confined, default_clock>;
+extern template class rate_limiter_state<thread_safe, default_clock>;
+extern template class rate_limiter_state<strand_confined, default_clock>;
 
 } // namespace turnstile::detail

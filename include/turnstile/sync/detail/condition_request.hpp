@@ -41,7 +41,7 @@ public:
     {
         if (!lock_->owns_lock())
             return wait_decision::refused(errc::not_locked);
-        return state().has_context_of(*lock_access::gate_of(*lock_))
+        return state().has_context_of(*lock_access::state_of(*lock_))
                    ? test()
                    : wait_decision::refused(errc::context_mismatch);
     }
@@ -49,18 +49,18 @@ public:
     // Not const: the operation keeps using this ask, which must be its own.
     void prepare(waiter_type& w)
     {
-        gate_ = lock_access::gate_of(*lock_);
-        w.bind(*this, !std::is_same_v<Predicate, any_notification>, state(), gate_);
+        mutex_state_ = lock_access::state_of(*lock_);
+        w.bind(*this, !std::is_same_v<Predicate, any_notification>, state(), mutex_state_);
     }
 
 private:
     void let_go_of_lock() noexcept override { mutex_ = lock_access::let_go(*lock_); }
-    void adopt_lock() noexcept override { *lock_ = lock_access::make<lock_type>(mutex_, *gate_); }
+    void adopt_lock() noexcept override { *lock_ = lock_access::make<lock_type>(mutex_, *mutex_state_); }
     wait_decision test() noexcept override { return predicate_(); }
 
     Condition* condition_;
     lock_type* lock_;
-    permit_gate<threading>* gate_ = nullptr;
+    semaphore_state<threading>* mutex_state_ = nullptr;
     Mutex* mutex_ = nullptr; // while the lock is let go
     tested_predicate<Predicate> predicate_;
 };

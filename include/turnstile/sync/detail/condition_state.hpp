@@ -48,7 +48,7 @@ public:
 
     // `user` belongs to the operation; `mutex` is null where there was no lock at all.
     void bind(condition_user& user, bool has_predicate, condition_state<Threading>& condition,
-              permit_gate<Threading>* mutex);
+              semaphore_state<Threading>* mutex);
 
 protected:
     ~condition_waiter() = default;
@@ -72,7 +72,7 @@ private:
     run_function complete_;
     condition_user* user_ = nullptr;
     boost::intrusive_ptr<condition_state<Threading>> condition_;
-    boost::intrusive_ptr<permit_gate<Threading>> mutex_;
+    boost::intrusive_ptr<semaphore_state<Threading>> mutex_;
     std::optional<relock> relock_;
     bool has_predicate_ = false;
     bool is_without_lock_ = false;

@@ -42,7 +42,7 @@ struct counter_request {
     Goal goal;
 
     const executor_type& executor() const noexcept { return owner->executor(); }
-    count_gate<threading>& state() const noexcept { return owner->state(); }
+    counter_state<threading>& state() const noexcept { return owner->state(); }
 
     wait_decision try_now() const noexcept { return state().try_now(goal); }
     void give_back() const noexcept {}

@@ -54,14 +54,14 @@ struct count_waiter : waiter, count_hook {
 // Those who wait for a threshold stand in two trees, each with the nearest first: a change
 // looks at the first of each, and no further than at those it lets go.
 template <class Threading>
-class TURNSTILE_EXPORT count_gate final : public wait_state<Threading> {
+class TURNSTILE_EXPORT counter_state final : public wait_state<Threading> {
 public:
     // One bit less than 64: the flag needs it.
     static constexpr std::int64_t highest = std::numeric_limits<std::int64_t>::max() / 2;
     static constexpr std::int64_t lowest = -highest - 1;
 
     template <class Executor>
-    count_gate(const Executor& executor, std::int64_t value, std::int64_t lower, std::int64_t upper)
+    counter_state(const Executor& executor, std::int64_t value, std::int64_t lower, std::int64_t upper)
         : wait_state<Threading>(executor), lower_(lower), upper_(upper), word_(value * one)
     {
     }
@@ -74,11 +74,11 @@ public:
     // `value` is what it is then.
     wait_decision add(std::int64_t n, std::int64_t& value) noexcept
     {
-        return change(n, &count_gate::sum, value);
+        return change(n, &counter_state::sum, value);
     }
     wait_decision sub(std::int64_t n, std::int64_t& value) noexcept
     {
-        return change(n, &count_gate::difference, value);
+        return change(n, &counter_state::difference, value);
     }
 
     // The fast path of a wait.
@@ -89,7 +89,7 @@ private:
     static constexpr std::int64_t one = 2;
 
     // The new value, or why there is none.
-    using step = wait_decision (count_gate::*)(std::int64_t n, std::int64_t& value) const noexcept;
+    using step = wait_decision (counter_state::*)(std::int64_t n, std::int64_t& value) const noexcept;
     wait_decision sum(std::int64_t n, std::int64_t& value) const noexcept;
     wait_decision difference(std::int64_t n, std::int64_t& value) const noexcept;
 
@@ -128,7 +128,7 @@ private:
     tree falling_; // those who wait for at most so much; predicates are in queue_
 };
 
-extern template class count_gate<thread_safe>;
-extern template class count_gate<strand_confined>;
+extern template class counter_state<thread_safe>;
+extern template class counter_state<strand_confined>;
 
 } // namespace turnstile::detail

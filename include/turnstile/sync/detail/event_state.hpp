@@ -13,10 +13,10 @@ namespace turnstile::detail {
 // While nobody waits, the flag changes by compare-and-swap; the first waiter marks it
 // `awaited`, and then it is raised under the lock. It is never both.
 template <class Threading>
-class TURNSTILE_EXPORT flag_gate : public wait_state<Threading> {
+class TURNSTILE_EXPORT event_state : public wait_state<Threading> {
 public:
     template <class Executor>
-    flag_gate(const Executor& executor, bool raised)
+    event_state(const Executor& executor, bool raised)
         : wait_state<Threading>(executor), word_(raised ? flag::raised : flag::lowered)
     {
     }
@@ -57,7 +57,7 @@ private:
     typename Threading::template cell<flag> word_;
 };
 
-extern template class flag_gate<thread_safe>;
-extern template class flag_gate<strand_confined>;
+extern template class event_state<thread_safe>;
+extern template class event_state<strand_confined>;
 
 } // namespace turnstile::detail

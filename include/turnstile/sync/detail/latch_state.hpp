@@ -15,11 +15,11 @@ struct latch_waiter : waiter {
 
 // A flag that is raised when a count has come down to zero, and stays so.
 template <class Threading>
-class TURNSTILE_EXPORT latch_state final : public flag_gate<Threading> {
+class TURNSTILE_EXPORT latch_state final : public event_state<Threading> {
 public:
     template <class Executor>
     latch_state(const Executor& executor, std::uint64_t count)
-        : flag_gate<Threading>(executor, count == 0), count_(count)
+        : event_state<Threading>(executor, count == 0), count_(count)
     {
     }
 

@@ -12,11 +12,11 @@ namespace turnstile::detail {
 
 // How the locks of a Mutex hold it; specialised next to each mutex. A member for each kind of lock
 // (exclusive, shared, upgradable) names a struct with
-//   gate_type                   the mutex's state
-//   try_take(gate_type&)        takes the lock for a handle, if that needs no waiting
-//   give(gate_type&, handle)    returns the lock of this handle; false if it is not held
-//   adopt(gate_type&)           counts a handle for a lock held without one; false if none is
-//   detach(gate_type&, handle)  leaves the lock of this handle held without one
+//   state_type                   the mutex's state
+//   try_take(state_type&)        takes the lock for a handle, if that needs no waiting
+//   give(state_type&, handle)    returns the lock of this handle; false if it is not held
+//   adopt(state_type&)           counts a handle for a lock held without one; false if none is
+//   detach(state_type&, handle)  leaves the lock of this handle held without one
 template <class Mutex>
 struct lock_holds;
 
@@ -27,7 +27,7 @@ struct lock_holds;
 // It owns its lock exactly if `held_` is set.
 template <class Mutex, class Hold>
 class lock_handle {
-    using gate_type = typename Hold::gate_type;
+    using state_type = typename Hold::state_type;
 
 public:
     /// The mutex's type.
@@ -43,9 +43,9 @@ public:
     /// kept with `release`. If there is no such lock, it owns nothing.
     lock_handle(Mutex& mutex, std::adopt_lock_t) noexcept : mutex_(&mutex)
     {
-        gate_type& gate = mutex.state();
-        if (Hold::adopt(gate))
-            held_ = &gate;
+        state_type& state = mutex.state();
+        if (Hold::adopt(state))
+            held_ = &state;
     }
 
     /// Locks if that needs no waiting.
@@ -112,7 +112,7 @@ public:
     {
         Mutex* const was = mutex();
         mutex_ = nullptr;
-        if (gate_type* const held = std::exchange(held_, nullptr))
+        if (state_type* const held = std::exchange(held_, nullptr))
             Hold::detach(*held, this);
         return was;
     }
@@ -131,16 +131,16 @@ private:
     friend struct lock_access;
 
     // Of a lock for which the gate has counted a handle.
-    TURNSTILE_HOT lock_handle(Mutex* mutex, gate_type* held) noexcept : mutex_(mutex), held_(held)
+    TURNSTILE_HOT lock_handle(Mutex* mutex, state_type* held) noexcept : mutex_(mutex), held_(held)
     {
     }
 
     bool take() noexcept
     {
-        gate_type& gate = mutex_->state();
-        if (!Hold::try_take(gate))
+        state_type& state = mutex_->state();
+        if (!Hold::try_take(state))
             return false;
-        held_ = &gate;
+        held_ = &state;
         return true;
     }
 
@@ -154,7 +154,7 @@ private:
     }
 
     Mutex* mutex_ = nullptr;
-    gate_type* held_ = nullptr;
+    state_type* held_ = nullptr;
 };
 
 // What operations do with locks: the gate has counted the handle already, or is yet to count it
@@ -167,7 +167,7 @@ struct lock_access {
     }
     // The gate, if the lock is owned.
     template <class Lock>
-    static auto* gate_of(const Lock& lock) noexcept
+    static auto* state_of(const Lock& lock) noexcept
     {
         return lock.held_;
     }

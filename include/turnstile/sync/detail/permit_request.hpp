@@ -22,23 +22,23 @@ struct permit_request {
     using threading = typename Owner::threading_policy;
     using result_type = Result;
     using waiter_type = permit_waiter;
-    using gate_type = permit_gate<threading>;
+    using state_type = semaphore_state<threading>;
     static constexpr bool refundable = !std::is_void_v<Result>;
-    static constexpr std::uint64_t how = refundable ? gate_type::as_handle : gate_type::by_hand;
+    static constexpr std::uint64_t how = refundable ? state_type::as_handle : state_type::by_hand;
 
     Owner* owner;
-    gate_type* gate;
+    state_type* state_ptr;
     [[no_unique_address]] Count n;
 
     const executor_type& executor() const noexcept { return owner->executor(); }
-    gate_type& state() const noexcept { return *gate; }
+    state_type& state() const noexcept { return *state_ptr; }
 
     wait_decision try_now() const noexcept
     {
-        BOOST_ASSERT(&owner->state() == gate); // which looks at the strand
-        return gate->try_now(n, how);
+        BOOST_ASSERT(&owner->state() == state_ptr); // which looks at the strand
+        return state_ptr->try_now(n, how);
     }
-    void give_back() const noexcept { gate->release(n, how); }
+    void give_back() const noexcept { state_ptr->release(n, how); }
     void prepare(permit_waiter& w) const noexcept
     {
         if constexpr (!std::is_same_v<Count, single_permit>) // which is what a waiter needs anyhow
@@ -47,7 +47,7 @@ struct permit_request {
     Result take_now() const noexcept
     {
         if constexpr (!std::is_void_v<Result>)
-            return Owner::adopt(owner, *gate, n);
+            return Owner::adopt(owner, *state_ptr, n);
     }
 };
 

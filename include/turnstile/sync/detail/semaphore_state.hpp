@@ -39,7 +39,7 @@ struct permit_waiter : waiter {
 // From half of its range on handles are counted on slower paths; at the end of its range the
 // number stays where it is, and a state that is orphaned then is never freed.
 template <class Threading>
-class TURNSTILE_EXPORT permit_gate : public wait_state<Threading> {
+class TURNSTILE_EXPORT semaphore_state : public wait_state<Threading> {
 public:
     // Whether those who wait are given a handle, or just what they wait for.
     enum class grants : bool { nothing, handles };
@@ -50,7 +50,7 @@ public:
     static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max() >> 26;
 
     template <class Executor>
-    permit_gate(const Executor& executor, std::uint64_t permits, std::uint64_t maximum,
+    semaphore_state(const Executor& executor, std::uint64_t permits, std::uint64_t maximum,
                 grants what = grants::handles)
         : wait_state<Threading>(executor), word_(permits * one), maximum_(maximum),
           granted_as_(what == grants::handles ? as_handle : by_hand)
@@ -201,7 +201,7 @@ private:
     std::uint64_t withheld_ = 0;     // by resize(), from what comes back; guarded by the lock
 };
 
-extern template class permit_gate<thread_safe>;
-extern template class permit_gate<strand_confined>;
+extern template class semaphore_state<thread_safe>;
+extern template class semaphore_state<strand_confined>;
 
 } // namespace turnstile::detail

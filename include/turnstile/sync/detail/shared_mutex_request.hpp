@@ -20,20 +20,20 @@ struct shared_mutex_request {
     static constexpr bool refundable = true;
 
     Owner* owner;
-    shared_gate<threading>* gate;
+    shared_mutex_state<threading>* state_ptr;
 
     const executor_type& executor() const noexcept { return owner->executor(); }
-    shared_gate<threading>& state() const noexcept { return *gate; }
+    shared_mutex_state<threading>& state() const noexcept { return *state_ptr; }
 
     TURNSTILE_HOT wait_decision try_now() const noexcept
     {
         check_strand();
-        return gate->try_take(hold::nothing, wants) ? wait_decision::granted() : wait_decision::pending();
+        return state_ptr->try_take(hold::nothing, wants) ? wait_decision::granted() : wait_decision::pending();
     }
-    void give_back() const noexcept { gate->give(wants); }
+    void give_back() const noexcept { state_ptr->give(wants); }
     void prepare(shared_waiter& w) const noexcept { w.wants = wants; }
-    Lock take_now() const noexcept { return lock_access::make<Lock>(owner, *gate); }
-    void check_strand() const noexcept { BOOST_ASSERT(&owner->state() == gate); }
+    Lock take_now() const noexcept { return lock_access::make<Lock>(owner, *state_ptr); }
+    void check_strand() const noexcept { BOOST_ASSERT(&owner->state() == state_ptr); }
 };
 
 // A wait to exchange the lock in `held`, which has `has`, for an exclusive one. A dropped
@@ -51,7 +51,7 @@ struct upgrade_request : shared_mutex_request<Owner, unique_lock<Owner>, hold::e
     wait_decision try_now() const noexcept
     {
         this->check_strand();
-        if (lock_access::gate_of(*held) != this->gate)
+        if (lock_access::state_of(*held) != this->state_ptr)
             return wait_decision::refused(errc::not_locked);
         return this->state().try_take(has, hold::exclusive) ? wait_decision::granted() : wait_decision::pending();
     }

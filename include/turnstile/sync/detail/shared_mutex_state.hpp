@@ -23,7 +23,7 @@ inline constexpr auto detail::enum_names<lock_preference> =
 
 namespace detail {
 
-// The ways to hold a shared_gate.
+// The ways to hold a shared_mutex_state.
 enum class hold : unsigned char { nothing, shared, upgradable, exclusive };
 
 // Waits to exchange what it has, usually nothing, for what it wants.
@@ -58,7 +58,7 @@ struct upgrade_waiter : shared_waiter {
 //
 // When half of the range for readers is used up, further readers wait.
 template <class Threading>
-class TURNSTILE_EXPORT shared_gate final : public wait_state<Threading> {
+class TURNSTILE_EXPORT shared_mutex_state final : public wait_state<Threading> {
     using word_type = std::uint64_t;
 
 public:
@@ -66,7 +66,7 @@ public:
     enum class way : bool { by_hand, as_handle };
 
     template <class Executor>
-    shared_gate(const Executor& executor, lock_preference preference)
+    shared_mutex_state(const Executor& executor, lock_preference preference)
         : wait_state<Threading>(executor), preference_(preference)
     {
     }
@@ -230,8 +230,8 @@ private:
     // Writers are in queue_.
 };
 
-extern template class shared_gate<thread_safe>;
-extern template class shared_gate<strand_confined>;
+extern template class shared_mutex_state<thread_safe>;
+extern template class shared_mutex_state<strand_confined>;
 
 } // namespace detail
 } // namespace turnstile
