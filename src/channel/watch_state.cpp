@@ -65,10 +65,10 @@ bool watch_state<Threading>::wait_again(change_waiter& w) noexcept
 }
 
 template <class Threading>
-void search_waiter<Threading>::run(waiter& self, how what)
+void search_waiter<Threading>::run(waiter& self, task_action action)
 {
     auto& w = static_cast<search_waiter&>(self);
-    if (what == how::destroy || !w.goes_on())
+    if (action == task_action::destroy || !w.goes_on())
         w.complete_(w, what);
 }
 

@@ -16,19 +16,19 @@ void condition_waiter<Threading>::bind(condition_user& user, bool has_predicate,
     has_predicate_ = has_predicate;
     condition_ = &condition;
     mutex_ = mutex;
-    comes_back_ = mutex && !elsewhere && mutex->home() != condition.home();
+    comes_back_ = mutex && !foreign && mutex->home() != condition.home();
 }
 
 // Called where the handler is to run: by the condition when it has decided, and by the mutex
 // when it has the lock for us, or is gone.
 template <class Threading>
-void condition_waiter<Threading>::run(waiter& self, how what)
+void condition_waiter<Threading>::run(waiter& self, task_action action)
 {
     auto& w = static_cast<condition_waiter&>(self);
-    if (what == how::destroy) {
+    if (action == task_action::destroy) {
         if (w.relock_)
             w.mutex_->abandon(*w.relock_);
-        return w.complete_(w, how::destroy);
+        return w.complete_(w, task_action::destroy);
     }
     if (w.is_without_lock_) {
         if (!w.relock_ && w.queue_for_lock())
@@ -46,18 +46,18 @@ void condition_waiter<Threading>::run(waiter& self, how what)
                 return;
         }
     }
-    w.complete_(w, how::invoke);
+    w.complete_(w, task_action::invoke);
 }
 
 // Called where the mutex completes. If the handler has an executor of its own, its waiter goes
 // there itself, and this is called only if there is no memory for that.
 template <class Threading>
-void condition_waiter<Threading>::relock::run(waiter& self, how what)
+void condition_waiter<Threading>::relock::run(waiter& self, task_action action)
 {
     condition_waiter& w = static_cast<relock&>(self).owner;
-    if (what == how::invoke && w.elsewhere)
+    if (action == task_action::invoke && w.foreign)
         w.condition_->keep_for_later(w);
-    else if (what == how::invoke && w.comes_back_)
+    else if (action == task_action::invoke && w.comes_back_)
         w.condition_->bring_home(w);
     else
         condition_waiter::run(w, what);
@@ -72,7 +72,7 @@ bool condition_waiter<Threading>::queue_for_lock() noexcept
         relock_->grant();
         return false;
     }
-    relock_->elsewhere = elsewhere;
+    relock_->foreign = this->foreign;
     relock_->stands_for_another = true;
     mutex_->start(*relock_);
     return true;

@@ -32,7 +32,7 @@ struct fixture {
     bool refuses = false;
 };
 
-BOOST_AUTO_TEST_SUITE(delivery)
+BOOST_AUTO_TEST_SUITE(completion_drain)
 
 // More than a drain runs if another can go on.
 BOOST_AUTO_TEST_CASE_TEMPLATE(all_go_although_no_other_drain_can_help, Event, events)

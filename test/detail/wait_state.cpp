@@ -35,7 +35,7 @@ namespace asio = boost::asio;
 using kit::completion;
 using kit::dropping;
 using turnstile::error_code;
-using turnstile::detail::completion_target;
+using turnstile::detail::posting_executor;
 
 using events = std::tuple<turnstile::event, turnstile::local::event>;
 
@@ -49,16 +49,16 @@ BOOST_AUTO_TEST_CASE(a_target_looks_through_any_io_executor)
     const auto pool_strand = asio::make_strand(pool);
     const auto any_strand = asio::make_strand(asio::any_io_executor(io.get_executor()));
     const auto same = [](const auto& executor) {
-        return completion_target(executor) == completion_target(asio::any_io_executor(executor));
+        return posting_executor(executor) == posting_executor(asio::any_io_executor(executor));
     };
     BOOST_TEST(same(io.get_executor()));
     BOOST_TEST(same(pool.get_executor()));
     BOOST_TEST(same(strand));
     BOOST_TEST(same(pool_strand));
     BOOST_TEST(same(any_strand));
-    BOOST_TEST(!(completion_target(strand) == completion_target(io.get_executor())));
+    BOOST_TEST(!(posting_executor(strand) == posting_executor(io.get_executor())));
     asio::io_context other;
-    BOOST_TEST(!(completion_target(other.get_executor()) == completion_target(io.get_executor())));
+    BOOST_TEST(!(posting_executor(other.get_executor()) == posting_executor(io.get_executor())));
 }
 
 BOOST_AUTO_TEST_CASE(a_buffer_serves_what_fits_and_the_heap_the_rest)

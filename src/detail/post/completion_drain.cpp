@@ -12,7 +12,7 @@ namespace turnstile::detail {
 // There was no memory: they stay ready, and go with the drain that is running, or the next wake-up,
 // for which the context is kept running. If there can be neither, they go now.
 template <class Threading>
-void delivery<Threading>::not_posted(bool by_drain) noexcept
+void completion_drain<Threading>::not_posted(bool by_drain) noexcept
 {
     const wait_state_ptr<Threading> reference(&owner_, false);
     work_guard done;
@@ -32,13 +32,13 @@ void delivery<Threading>::not_posted(bool by_drain) noexcept
 }
 
 template <class Threading>
-void delivery<Threading>::post_postponed() noexcept
+void completion_drain<Threading>::post_postponed() noexcept
 {
     ready_queue all = take_postponed();
     owner_.mutex_.unlock();
     while (!all.empty()) {
         waiter& w = all.take_front();
-        if (!w.elsewhere->post())
+        if (!w.foreign->post())
             owner_.postpone(w);
     }
     owner_.mutex_.lock();
@@ -46,7 +46,7 @@ void delivery<Threading>::post_postponed() noexcept
 
 // For the time of a drain of a confined state: nobody but its thread may call.
 template <class Threading>
-class delivery<Threading>::occupation {
+class completion_drain<Threading>::occupation {
 #ifdef NDEBUG
 public:
     explicit occupation(wait_state<Threading>&) noexcept {}
@@ -75,11 +75,11 @@ private:
 };
 
 template <class Threading>
-void delivery<Threading>::run(postable& self, how what)
+void completion_drain<Threading>::run(intrusive_task& self, task_action action)
 {
-    auto& d = static_cast<delivery&>(self);
+    auto& d = static_cast<completion_drain&>(self);
     const queued_reference reference{d.owner_};
-    if (what == how::destroy) [[unlikely]]
+    if (action == task_action::destroy) [[unlikely]]
         return d.discard();
     [[maybe_unused]] const occupation inside(d.owner_);
 
@@ -94,7 +94,7 @@ void delivery<Threading>::run(postable& self, how what)
 }
 
 template <class Threading>
-void delivery<Threading>::drain_locked()
+void completion_drain<Threading>::drain_locked()
 {
     work_guard done; // given up with the last: until then there may be no memory for a successor
     for (int n = 1; !ready_.empty(); ++n) {
@@ -123,7 +123,7 @@ void delivery<Threading>::drain_locked()
 }
 
 template <class Threading>
-void delivery<Threading>::hand_on() noexcept
+void completion_drain<Threading>::hand_on() noexcept
 {
     owner_.mutex_.lock();
     const bool claimed = !ready_.empty() && claim();
@@ -133,7 +133,7 @@ void delivery<Threading>::hand_on() noexcept
 }
 
 template <class Threading>
-void delivery<Threading>::discard()
+void completion_drain<Threading>::discard()
 {
     work_guard done;
     ready_queue dropped;
@@ -147,7 +147,7 @@ void delivery<Threading>::discard()
         dropped.take_front().destroy();
 }
 
-template class delivery<thread_safe>;
-template class delivery<strand_confined>;
+template class completion_drain<thread_safe>;
+template class completion_drain<strand_confined>;
 
 } // namespace turnstile::detail

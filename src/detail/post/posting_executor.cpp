@@ -19,7 +19,7 @@ namespace execution = asio::execution;
 // What is being handed to an executor right now, and whether the executor let it drop: by
 // throwing, or in silence. Then it stays the caller's.
 struct hand_over {
-    const postable* what = nullptr;
+    const intrusive_task* what = nullptr;
     bool dropped = false;
 };
 constinit thread_local hand_over current;
@@ -28,7 +28,7 @@ constinit thread_local hand_over current;
 // it later without running it (its context is shutting down) destroys the operation.
 class posted {
 public:
-    explicit posted(postable& p) noexcept : what_(&p) {}
+    explicit posted(intrusive_task& p) noexcept : what_(&p) {}
     posted(posted&& other) noexcept : what_(std::exchange(other.what_, nullptr)) {}
     posted& operator=(posted&&) = delete;
     TURNSTILE_HOT ~posted()
@@ -48,7 +48,7 @@ private:
             what_->destroy();
     }
 
-    postable* what_;
+    intrusive_task* what_;
 };
 
 // A context queues what it is given in one piece of memory, which p brings along. A strand
@@ -59,18 +59,18 @@ constexpr bool queues_in_one_piece =
     std::is_same_v<Executor, io_executor> || std::is_same_v<Executor, pool_executor>;
 
 template <class Relationship>
-void submit(std::monostate, Relationship, postable&)
+void submit(std::monostate, Relationship, intrusive_task&)
 {
 }
 
 template <class Executor, class Relationship>
-TURNSTILE_HOT void submit(const Executor& executor, Relationship relationship, postable& p)
+TURNSTILE_HOT void submit(const Executor& executor, Relationship relationship, intrusive_task& p)
 {
     const auto never = [&] {
         return asio::prefer(asio::require(executor, execution::blocking.never), relationship);
     };
     if constexpr (queues_in_one_piece<Executor>) {
-        using memory = buffer_allocator<void, postable::memory_size>;
+        using memory = buffer_allocator<void, intrusive_task::memory_size>;
         asio::prefer(never(), execution::allocator(memory(p.memory()))).execute(posted(p));
     } else {
         posted function(p); // made first: it says so if there is no memory for the executor
@@ -80,7 +80,7 @@ TURNSTILE_HOT void submit(const Executor& executor, Relationship relationship, p
 
 template <class Executors, class Relationship>
 TURNSTILE_COLD bool post_to_other(const Executors& executors, Relationship relationship,
-                                  postable& p) noexcept
+                                  intrusive_task& p) noexcept
 {
     if (std::holds_alternative<std::monostate>(executors))
         return false;
@@ -95,7 +95,7 @@ TURNSTILE_COLD bool post_to_other(const Executors& executors, Relationship relat
 
 template <class Executors, class Relationship>
 TURNSTILE_HOT bool post_to(const Executors& executors, Relationship relationship,
-                           postable& p) noexcept
+                           intrusive_task& p) noexcept
 {
     const auto* io = std::get_if<io_executor>(&executors);
     if (!io) [[unlikely]]
@@ -115,7 +115,7 @@ void track(const Executor& executor, work_guard& work)
 template <class Inner>
 void track(const asio::strand<Inner>& strand, work_guard& work)
 {
-    completion_target(strand.get_inner_executor()).track_in(work);
+    posting_executor(strand.get_inner_executor()).track_in(work);
 }
 
 // The io_context's executor that this executor is, or is a strand of; null if there is none.
@@ -168,7 +168,7 @@ bool is_left(const asio::strand<Inner>& strand) noexcept
 
 } // namespace
 
-completion_target::completion_target(const asio::any_io_executor& executor)
+posting_executor::posting_executor(const asio::any_io_executor& executor)
     : executor_([&]() -> any_of {
           if (const auto* io = executor.target<io_executor>())
               return *io;
@@ -185,34 +185,34 @@ completion_target::completion_target(const asio::any_io_executor& executor)
 {
 }
 
-bool completion_target::is_other(const asio::any_io_executor& executor) const noexcept
+bool posting_executor::is_other(const asio::any_io_executor& executor) const noexcept
 {
-    return *this == completion_target(executor);
+    return *this == posting_executor(executor);
 }
 
-bool completion_target::post(postable& p) const noexcept
+bool posting_executor::post(intrusive_task& p) const noexcept
 {
     return post_to(executor_, execution::relationship.fork, p);
 }
 
-bool completion_target::post_next(postable& p) const noexcept
+bool posting_executor::post_next(intrusive_task& p) const noexcept
 {
     return post_to(executor_, execution::relationship.continuation, p);
 }
 
-void completion_target::track_in(work_guard& work) const
+void posting_executor::track_in(work_guard& work) const
 {
     if (const auto* io = std::get_if<io_executor>(&executor_)) [[likely]]
         return detail::track(*io, work);
     std::visit([&](const auto& executor) { detail::track(executor, work); }, executor_);
 }
 
-bool completion_target::is_left_while_running() const noexcept
+bool posting_executor::is_left_while_running() const noexcept
 {
     return std::visit([](const auto& executor) { return is_left(executor); }, executor_);
 }
 
-bool completion_target::has_stopped() const noexcept
+bool posting_executor::has_stopped() const noexcept
 {
     if (const auto* io = std::get_if<io_executor>(&executor_)) [[likely]]
         return has_stopped_at(*io);

@@ -67,28 +67,28 @@ template <class Threading>
 void wait_state<Threading>::send_last() noexcept
 {
     const work_guard done = home_work_.take();
-    unlock_and_post(!delivery_.ready().empty() && delivery_.claim());
+    unlock_and_post(!drain_.ready().empty() && drain_.claim());
 }
 
 template <class Threading>
-void wait_state<Threading>::send_elsewhere(waiter& w) noexcept
+void wait_state<Threading>::send_foreign(waiter& w) noexcept
 {
     ready_list ready = this->ready();
     ready.push_back(w);
-    send_elsewhere(ready);
+    send_foreign(ready);
 }
 
 // One post for each. Where an executor has no memory for it, what the waiter was granted goes to
 // the next, and the waiter is postponed: to destroy a coroutine takes memory, too.
 template <class Threading>
-void wait_state<Threading>::send_elsewhere(ready_list& ready) noexcept
+void wait_state<Threading>::send_foreign(ready_list& ready) noexcept
 {
-    if (delivery_.has_postponed())
-        delivery_.post_postponed();
+    if (drain_.has_postponed())
+        drain_.post_postponed();
     send_home();
-    while (!ready.elsewhere().empty()) {
-        waiter& w = ready.elsewhere().take_front();
-        if (w.elsewhere->post()) [[likely]]
+    while (!ready.foreign().empty()) {
+        waiter& w = ready.foreign().take_front();
+        if (w.foreign->post()) [[likely]]
             continue;
         mutex_.lock();
         pass_on(w, wait_decision::aborted(), ready);
@@ -107,7 +107,7 @@ void wait_state<Threading>::postpone(waiter& w) noexcept
     {
         std::scoped_lock lock(mutex_);
         if (!shut_down_ && alive_.load(std::memory_order_relaxed))
-            return delivery_.postpone(w);
+            return drain_.postpone(w);
     }
     w.destroy(); // there may be no other wake-up
 }
@@ -142,8 +142,8 @@ void wait_state<Threading>::cancel(cancel_link& link) noexcept
         } else {
             // It is on its way, and will be told so when it arrives.
             pass_on(*w, wait_decision::aborted(), ready);
-            if (delivery_.has_postponed()) [[unlikely]]
-                delivery_.post_postponed();
+            if (drain_.has_postponed()) [[unlikely]]
+                drain_.post_postponed();
         }
     });
 }
@@ -192,8 +192,8 @@ void wait_state<Threading>::retire_locked(ready_list& ready) noexcept
 {
     alive_.store(false, std::memory_order_release);
     decide_all(ready, [](waiter& w) { w.abort(); });
-    if (delivery_.has_postponed()) [[unlikely]]
-        delivery_.post_postponed();
+    if (drain_.has_postponed()) [[unlikely]]
+        drain_.post_postponed();
 }
 
 template <class Threading>
@@ -212,16 +212,16 @@ void wait_state<Threading>::shut_down() noexcept
 {
     // The block may outlive the context, but an executor must not.
     work_guard done;
-    completion_target gone;
+    posting_executor gone;
     waiter_list doomed;
     {
         std::scoped_lock lock(mutex_);
         shut_down_ = true;
         take_all(doomed);
         waiting_ = 0;
-        while (!delivery_.ready().empty())
-            doomed.push_back(delivery_.ready().take_front());
-        ready_queue postponed = delivery_.take_postponed();
+        while (!drain_.ready().empty())
+            doomed.push_back(drain_.ready().take_front());
+        ready_queue postponed = drain_.take_postponed();
         while (!postponed.empty())
             doomed.push_back(postponed.take_front());
         // What owns one of them may cancel another, which is in no queue any more.
@@ -231,7 +231,7 @@ void wait_state<Threading>::shut_down() noexcept
                 w.abort();
         }
         done = home_work_.take();
-        gone = std::exchange(home_, completion_target());
+        gone = std::exchange(home_, posting_executor());
     }
     while (!doomed.empty())
         take_front(doomed).destroy();

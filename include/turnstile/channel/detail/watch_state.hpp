@@ -117,7 +117,7 @@ protected:
     ~search_waiter() = default;
 
 private:
-    static void run(waiter& self, how what);
+    static void run(waiter& self, task_action action);
     bool goes_on() noexcept;
 
     run_function complete_;

@@ -20,10 +20,10 @@ class wait_state;
 // The list is guarded by the owner's lock. If it is not empty, a drain is queued, or there was no
 // memory for one.
 template <class Threading>
-class TURNSTILE_EXPORT delivery : postable {
+class TURNSTILE_EXPORT completion_drain : intrusive_task {
 public:
-    explicit delivery(wait_state<Threading>& owner) noexcept
-        : postable(&delivery::run), owner_(owner)
+    explicit completion_drain(wait_state<Threading>& owner) noexcept
+        : intrusive_task(&completion_drain::run), owner_(owner)
     {
     }
 
@@ -64,7 +64,7 @@ public:
     // worked.
     bool post(bool by_drain = false) noexcept
     {
-        const completion_target& home = owner_.home();
+        const posting_executor& home = owner_.home();
         if (Threading::is_confined ? home.post_next(*this) : home.post(*this)) [[likely]]
             return true;
         not_posted(by_drain);
@@ -88,7 +88,7 @@ private:
     class occupation;
 
     TURNSTILE_COLD void not_posted(bool by_drain) noexcept;
-    static void run(postable& self, how what);
+    static void run(intrusive_task& self, task_action action);
     // Takes over the lock, and releases it.
     void drain_locked();
     // A handler has thrown, and there was no memory for the successor.
@@ -101,7 +101,7 @@ private:
     unsigned pending_ = 0;
 };
 
-extern template class delivery<thread_safe>;
-extern template class delivery<strand_confined>;
+extern template class completion_drain<thread_safe>;
+extern template class completion_drain<strand_confined>;
 
 } // namespace turnstile::detail

@@ -75,9 +75,9 @@ struct call_from_executor {
                 is_elsewhere = is_system_executor(executor);
             if (is_elsewhere) {
                 const auto allocator = handler_allocator<std::byte>(handler);
-                return dispatch_hop(
+                return dispatch_task(
                     executor, allocator,
-                    make_hop<call_directly>(std::move(handler), std::move(arguments)));
+                    make_task<call_directly>(std::move(handler), std::move(arguments)));
             }
         }
         call_directly()(std::move(handler), std::move(arguments));
@@ -90,8 +90,8 @@ void post_handler(Handler handler, const Executor& otherwise, Arguments argument
 {
     const auto executor = executor_for(handler, otherwise);
     const auto allocator = handler_allocator<std::byte>(handler);
-    post_hop(executor, allocator,
-             make_hop<call_from_executor>(std::move(handler), std::move(arguments)));
+    post_task(executor, allocator,
+             make_task<call_from_executor>(std::move(handler), std::move(arguments)));
 }
 
 } // namespace turnstile::detail

@@ -17,7 +17,7 @@ namespace turnstile::detail {
 // What is left of an operation that ends on the object's executor, and goes on to the handler's.
 // The result is last: it goes before the handler, which may own the object.
 template <class Memory, class Handler, class Result>
-struct cargo {
+struct detached_completion {
     Memory memory;
     Handler handler;
     Result result;
@@ -25,35 +25,35 @@ struct cargo {
     void deliver() { memory.complete(std::move(handler), std::move(result)); }
 };
 // Where the operation itself goes there.
-struct no_cargo {};
+struct no_completion {};
 
 // Where a handler's completion is posted. Nearly always that is the object's own executor,
 // and then this is a null pointer. It knows nothing of the operation but its cargo, so that it is
 // compiled once for many of them.
-template <class HandlerExecutor, class Threading, class Allocator, class Cargo>
-class completion_route {
+template <class HandlerExecutor, class Threading, class Allocator, class Completion>
+class handler_route {
 public:
     // What must outlive the operation, until its handler has run.
-    struct hold {
+    struct kept_alive {
         wait_state_ptr<Threading> state; // nobody else may have one by the time it arrives
         executor_work<HandlerExecutor> work;
     };
     // What only a handler elsewhere needs stays out of everybody's way.
     struct foreign {
-        hold held;
+        kept_alive held;
         Allocator allocator;
-        std::optional<detour> way;
-        std::optional<Cargo> cargo;
+        std::optional<foreign_post> way;
+        std::optional<Completion> completion;
     };
-    using baggage = std::unique_ptr<foreign, in_own_memory>;
+    using foreign_ptr = std::unique_ptr<foreign, in_own_memory>;
 
     bool is_home() const noexcept { return !foreign_; }
 
     // Whether the completion is posted to the object's executor, and dispatched from there.
-    bool needs_hop() const noexcept { return foreign_ && !foreign_->way; }
+    bool needs_dispatch() const noexcept { return foreign_ && !foreign_->way; }
 
     // The way to the handler's executor, or null if it is the object's own.
-    TURNSTILE_HOT detour* choose(const HandlerExecutor& executor, wait_state<Threading>& state,
+    TURNSTILE_HOT foreign_post* choose(const HandlerExecutor& executor, wait_state<Threading>& state,
                                  waiter& w, const Allocator& allocator)
     {
         if constexpr (postable_executor<HandlerExecutor>) {
@@ -65,34 +65,34 @@ public:
 
     // All below only if the handler's executor is not the object's own. What is left of the route
     // when the operation's memory is freed:
-    baggage leave() noexcept { return std::move(foreign_); }
+    foreign_ptr leave() noexcept { return std::move(foreign_); }
 
     // The operation goes on, and may be gone when this returns.
-    void dispatch(void* operation, hop::land_function land) const
+    void dispatch(void* operation, erased_task::run_function run_foreign) const
     {
-        dispatch_hop(foreign_->held.work.get_executor(), Allocator(foreign_->allocator),
-                     hop(operation, land));
+        dispatch_task(foreign_->held.work.get_executor(), Allocator(foreign_->allocator),
+                     erased_task(operation, run_foreign));
     }
     // It has ended, and only its cargo goes on.
-    TURNSTILE_COLD static void dispatch(baggage route, Cargo&& goods)
+    TURNSTILE_COLD static void dispatch(foreign_ptr route, Completion&& ended)
     {
         const auto stays_here = std::move(route->held);
         const Allocator allocator(route->allocator);
-        route->cargo.emplace(std::move(goods));
-        dispatch_hop(stays_here.work.get_executor(), allocator, hop(route.release(), &unload));
+        route->completion.emplace(std::move(ended));
+        dispatch_task(stays_here.work.get_executor(), allocator, erased_task(route.release(), &run_completion));
     }
 
 private:
-    static void unload(void* what, how then)
+    static void run_completion(void* what, task_action action)
     {
-        baggage arrived(static_cast<foreign*>(what));
-        Cargo goods = std::move(*arrived->cargo);
+        foreign_ptr arrived(static_cast<foreign*>(what));
+        Completion completion = std::move(*arrived->completion);
         arrived.reset();
-        if (then == how::invoke)
-            goods.deliver();
+        if (action == task_action::invoke)
+            completion.deliver();
     }
 
-    TURNSTILE_COLD detour* choose_foreign(const HandlerExecutor& executor,
+    TURNSTILE_COLD foreign_post* choose_foreign(const HandlerExecutor& executor,
                                           wait_state<Threading>& state, [[maybe_unused]] waiter& w,
                                           const Allocator& allocator)
     {
@@ -105,12 +105,12 @@ private:
         }));
         if constexpr (postable_executor<HandlerExecutor> && !Threading::is_confined) {
             if (!is_system_executor(executor))
-                return &foreign_->way.emplace(completion_target(executor), w);
+                return &foreign_->way.emplace(posting_executor(executor), w);
         }
         return nullptr;
     }
 
-    baggage foreign_;
+    foreign_ptr foreign_;
 };
 
 } // namespace turnstile::detail

@@ -17,26 +17,26 @@ namespace turnstile::detail {
 
 // Where completions go. It looks through any_io_executor to the executors Asio ships, since
 // type erasure is the dearest part of a post; anything else stays type-erased.
-class TURNSTILE_EXPORT completion_target {
+class TURNSTILE_EXPORT posting_executor {
 public:
     // Nowhere: what a state has left when its context is gone.
-    completion_target() noexcept = default;
-    completion_target(const asio::any_io_executor& executor);
+    posting_executor() noexcept = default;
+    posting_executor(const asio::any_io_executor& executor);
 
     template <class Executor>
-        requires(!std::same_as<Executor, completion_target>)
-    explicit completion_target(const Executor& executor)
-        : completion_target(executor, std::is_constructible<known, const Executor&>())
+        requires(!std::same_as<Executor, posting_executor>)
+    explicit posting_executor(const Executor& executor)
+        : posting_executor(executor, std::is_constructible<known, const Executor&>())
     {
     }
 
     // Queues p, never running it inside the call. Returns false, with p still the caller's,
     // if the executor had no memory for it: only executors that Asio does not ship, and
     // strands, ever ask for any.
-    bool post(postable& p) const noexcept;
+    bool post(intrusive_task& p) const noexcept;
 
     // The same where p may just as well run right after the current handler.
-    bool post_next(postable& p) const noexcept;
+    bool post_next(intrusive_task& p) const noexcept;
 
     void track_in(work_guard& work) const;
     work_guard track() const
@@ -65,10 +65,10 @@ public:
     template <class Executor>
     bool is(const Executor& executor) const
     {
-        return *this == completion_target(executor);
+        return *this == posting_executor(executor);
     }
 
-    friend bool operator==(const completion_target& a, const completion_target& b) noexcept
+    friend bool operator==(const posting_executor& a, const posting_executor& b) noexcept
     {
         return a.executor_ == b.executor_;
     }
@@ -81,12 +81,12 @@ private:
                                 asio::strand<asio::any_io_executor>, asio::any_io_executor>;
 
     template <class Executor>
-    completion_target(const Executor& executor, std::true_type) : executor_(executor)
+    posting_executor(const Executor& executor, std::true_type) : executor_(executor)
     {
     }
     template <class Executor>
-    completion_target(const Executor& executor, std::false_type)
-        : completion_target(asio::any_io_executor(executor))
+    posting_executor(const Executor& executor, std::false_type)
+        : posting_executor(asio::any_io_executor(executor))
     {
     }
 

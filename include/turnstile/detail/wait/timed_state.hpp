@@ -143,10 +143,10 @@ private:
         Base::forget_context(); // last: what it drops may own the context
     }
 
-    class alarm final : postable {
+    class alarm final : intrusive_task {
     public:
         alarm(timed_state& owner, asio::execution_context& context)
-            : postable(&alarm::run_tick), owner_(owner), timer_(std::in_place, on_the_spot(context))
+            : intrusive_task(&alarm::run_tick), owner_(owner), timer_(std::in_place, on_the_spot(context))
         {
         }
 
@@ -258,11 +258,11 @@ private:
             }
         }
 
-        static void run_tick(postable& self, how what)
+        static void run_tick(intrusive_task& self, task_action action)
         {
             timed_state& owner = static_cast<alarm&>(self).owner_;
             const reference hold(&owner, false);
-            if (what == how::invoke)
+            if (action == task_action::invoke)
                 owner.ring();
         }
 

@@ -23,10 +23,10 @@ class wait_operation final : public Request::waiter_type {
     using handler_executor = asio::associated_executor_t<Handler, typename Request::executor_type>;
 
     using collected = typename Memory::template collected<Request>;
-    using cargo_type =
-        std::conditional_t<threading::is_confined, cargo<Memory, Handler, collected>, no_cargo>;
-    using route = completion_route<handler_executor, threading,
-                                   handler_allocator_t<std::byte, Handler>, cargo_type>;
+    using completion_type =
+        std::conditional_t<threading::is_confined, detached_completion<Memory, Handler, collected>, no_completion>;
+    using route = handler_route<handler_executor, threading,
+                                   handler_allocator_t<std::byte, Handler>, completion_type>;
 
 public:
     template <class H>
@@ -66,7 +66,7 @@ private:
     Handler get_ready(Request& origin, H&& handler)
     {
         try {
-            this->elsewhere = route_.choose(asio::get_associated_executor(handler, request_.executor()),
+            this->foreign = route_.choose(asio::get_associated_executor(handler, request_.executor()),
                                             *state_, *this, handler_allocator<std::byte>(handler));
             request_.prepare(*this);
             return Handler(std::forward<H>(handler));
@@ -76,15 +76,15 @@ private:
             throw;
         }
     }
-    static void run(waiter& w, how what)
+    static void run(waiter& w, task_action action)
     {
         auto& self = static_cast<wait_operation&>(w);
-        if (what == how::destroy)
+        if (action == task_action::destroy)
             self.discard();
-        else if (!self.route_.needs_hop()) [[likely]]
+        else if (!self.route_.needs_dispatch()) [[likely]]
             self.complete();
         else
-            self.leave_home();
+            self.leave_object_executor();
     }
 
     // Ends the operation, and calls its handler. Everything is freed before the handler runs:
@@ -93,7 +93,7 @@ private:
     {
         collected result = collect();
         if (!route_.is_home()) [[unlikely]]
-            return call_elsewhere(std::move(result));
+            return call_foreign(std::move(result));
         call(std::move(result));
     }
 
@@ -116,30 +116,30 @@ private:
     }
 
     // The handler's context is kept running meanwhile.
-    TURNSTILE_COLD void call_elsewhere(collected&& result)
+    TURNSTILE_COLD void call_foreign(collected&& result)
     {
         const auto held = std::move(route_.leave()->held);
         call(std::move(result));
     }
 
     // From the object's executor to the handler's.
-    TURNSTILE_COLD void leave_home()
+    TURNSTILE_COLD void leave_object_executor()
     {
         if constexpr (threading::is_confined) {
             // The state must not be touched there, so the operation ends here.
             collected result = collect();
-            auto baggage = route_.leave();
+            auto foreign = route_.leave();
             const Memory memory = memory_;
-            route::dispatch(std::move(baggage), {memory, release_handler(), std::move(result)});
+            route::dispatch(std::move(foreign), {memory, release_handler(), std::move(result)});
         } else {
             // It may still be cancelled there.
-            route_.dispatch(this, &wait_operation::land);
+            route_.dispatch(this, &wait_operation::run_foreign);
         }
     }
-    static void land(void* what, how then)
+    static void run_foreign(void* what, task_action action)
     {
         auto& self = *static_cast<wait_operation*>(what);
-        if (then == how::invoke)
+        if (action == task_action::invoke)
             self.complete();
         else
             self.destroy();

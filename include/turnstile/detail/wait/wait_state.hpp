@@ -43,12 +43,12 @@ public:
     template <class Executor>
     explicit wait_state(const Executor& executor)
         : context_member(asio::query(executor, asio::execution::context)), home_(executor),
-          delivery_(*this)
+          drain_(*this)
     {
     }
     ~wait_state() override = default;
 
-    const completion_target& home() const noexcept { return home_; }
+    const posting_executor& home() const noexcept { return home_; }
 
     // Whether a call on this thread breaks the promise of strand_confined, where that can be told:
     // another thread is running completions of this object; or the context is running, this call
@@ -139,10 +139,10 @@ protected:
     void lock() noexcept { mutex_.lock(); }
     TURNSTILE_HOT void send(waiter& w) noexcept
     {
-        if (w.elsewhere) [[unlikely]]
-            return send_elsewhere(w);
+        if (w.foreign) [[unlikely]]
+            return send_foreign(w);
         --waiting_;
-        delivery_.ready().push_back(w);
+        drain_.ready().push_back(w);
         send_home_with(true);
     }
     template <class F>
@@ -201,7 +201,7 @@ protected:
 
     // Drops all waiters, and what needs the context.
     void shut_down() noexcept override;
-    void forget_context() noexcept override { home_ = completion_target(); }
+    void forget_context() noexcept override { home_ = posting_executor(); }
 
     waiter_list queue_;
     // Whether a newcomer may let others go: then it is admitted by admit_among().
@@ -215,7 +215,7 @@ private:
     }
     void unlink_locked(waiter& w) noexcept;
     TURNSTILE_COLD void abort_with_object(waiter& w) noexcept;
-    friend class delivery<Threading>;
+    friend class completion_drain<Threading>;
 
     TURNSTILE_NOINLINE void start_among_others(waiter& w) noexcept;
     TURNSTILE_COLD void track_home() noexcept;
@@ -225,13 +225,13 @@ private:
             track_home();
     }
 
-    ready_list ready() noexcept { return ready_list(delivery_.ready(), waiting_); }
+    ready_list ready() noexcept { return ready_list(drain_.ready(), waiting_); }
 
     // Releases the lock, then lets the waiters go.
     void commit(ready_list& ready) noexcept
     {
-        if (!ready.elsewhere().empty()) [[unlikely]]
-            return send_elsewhere(ready);
+        if (!ready.foreign().empty()) [[unlikely]]
+            return send_foreign(ready);
         send_home();
         release_handles_reference(this, ready);
     }
@@ -246,35 +246,35 @@ private:
     // The work on the context is given up when nobody is queued any more, but not before a
     // drain is posted that keeps the context running. Whoever has claimed that drain may not
     // have got so far: then it is the drain that gives it up.
-    void send_home() noexcept { send_home_with(!delivery_.ready().empty()); }
+    void send_home() noexcept { send_home_with(!drain_.ready().empty()); }
     TURNSTILE_HOT void send_home_with(bool somebody_is_ready) noexcept
     {
-        if (holds_idle_work() && !delivery_.is_queued()) [[unlikely]]
+        if (holds_idle_work() && !drain_.is_queued()) [[unlikely]]
             return send_last();
-        unlock_and_post(somebody_is_ready && delivery_.claim());
+        unlock_and_post(somebody_is_ready && drain_.claim());
     }
     void unlock_and_post(bool claimed) noexcept
     {
         mutex_.unlock();
         if (claimed)
-            delivery_.post();
+            drain_.post();
     }
     // Under the lock: if w was granted, that goes to the next, and w ends so instead.
     void pass_on(waiter& w, wait_decision instead, ready_list& ready) noexcept;
     TURNSTILE_COLD void send_last() noexcept;
-    TURNSTILE_COLD void send_elsewhere(waiter& w) noexcept;
-    TURNSTILE_COLD void send_elsewhere(ready_list& ready) noexcept;
+    TURNSTILE_COLD void send_foreign(waiter& w) noexcept;
+    TURNSTILE_COLD void send_foreign(ready_list& ready) noexcept;
     bool holds_idle_work() const noexcept { return !has_waiters() && home_work_; }
     work_guard take_idle_work() noexcept
     {
         return holds_idle_work() ? home_work_.take() : work_guard();
     }
 
-    completion_target home_;
+    posting_executor home_;
     // Held while anybody is queued, or ready and not to be posted, so that the context's run()
     // does not return.
     work_guard home_work_;
-    delivery<Threading> delivery_;
+    completion_drain<Threading> drain_;
     typename Threading::template cell<std::size_t> references_{0};
     typename Threading::template cell<bool> alive_{true};
     bool shut_down_ = false;

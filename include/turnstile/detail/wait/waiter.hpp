@@ -14,7 +14,7 @@
 namespace turnstile::detail {
 
 class waiter;
-class detour;
+class foreign_post;
 
 // The part of a cancellation handler that its waiter knows; see canceller.hpp.
 struct cancel_link {
@@ -28,14 +28,14 @@ using waiter_hook =
 // under the object's lock, and revised at most once, by a cancellation; unless it waits again.
 class waiter : public waiter_hook {
 public:
-    using run_function = void (*)(waiter&, how);
+    using run_function = void (*)(waiter&, task_action);
 
     explicit waiter(run_function run) noexcept : run_(run) {}
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
 
-    void invoke() { run_(*this, how::invoke); }
-    void destroy() { run_(*this, how::destroy); }
+    void invoke() { run_(*this, task_action::invoke); }
+    void destroy() { run_(*this, task_action::destroy); }
 
     wait_decision decision() const noexcept { return decision_; }
     bool is_pending() const noexcept { return decision_.is_pending(); }
@@ -57,7 +57,7 @@ public:
     // the way, it is invoked on the spot, refused, and the other one is postponed where it began.
     bool stands_for_another = false;
     // The way to the executor that is to run the completion, if not the object's own.
-    detour* elsewhere = nullptr;
+    foreign_post* foreign = nullptr;
 
 protected:
     ~waiter() = default;
@@ -68,26 +68,26 @@ private:
 };
 
 // What is posted for a waiter that does not complete on the object's own executor.
-class detour : public postable {
+class foreign_post : public intrusive_task {
 public:
-    detour(completion_target target, waiter& w) noexcept
-        : postable(&detour::run), target_(std::move(target)), waiter_(&w)
+    foreign_post(posting_executor target, waiter& w) noexcept
+        : intrusive_task(&foreign_post::run), target_(std::move(target)), waiter_(&w)
     {
     }
 
     bool post() noexcept { return target_.post(*this); }
 
 private:
-    static void run(postable& self, how what)
+    static void run(intrusive_task& self, task_action action)
     {
-        waiter& w = *static_cast<detour&>(self).waiter_;
-        if (what == how::invoke)
+        waiter& w = *static_cast<foreign_post&>(self).waiter_;
+        if (action == task_action::invoke)
             w.invoke();
         else
             w.destroy();
     }
 
-    completion_target target_;
+    posting_executor target_;
     waiter* waiter_;
 };
 
@@ -142,12 +142,12 @@ public:
     void push_back(waiter& w) noexcept
     {
         --waiting_;
-        if (w.elsewhere)
-            elsewhere_.push_back(w);
+        if (w.foreign)
+            foreign_.push_back(w);
         else
             home_.push_back(w);
     }
-    ready_queue& elsewhere() noexcept { return elsewhere_; }
+    ready_queue& foreign() noexcept { return foreign_; }
 
     // The last handle of a destroyed object was given back: the reference that the handles kept
     // is dropped once the lock is released.
@@ -157,7 +157,7 @@ public:
 private:
     ready_queue& home_;
     std::size_t& waiting_;
-    ready_queue elsewhere_;
+    ready_queue foreign_;
     bool drops_reference_ = false;
 };
 

@@ -59,11 +59,11 @@ private:
     // Its place in the mutex's queue.
     struct relock : permit_waiter {
         explicit relock(condition_waiter& w) noexcept : permit_waiter(&relock::run), owner(w) {}
-        static void run(waiter& self, how what);
+        static void run(waiter& self, task_action action);
         condition_waiter& owner;
     };
 
-    static void run(waiter& self, how what);
+    static void run(waiter& self, task_action action);
     bool queue_for_lock() noexcept;
     bool is_satisfied() noexcept;
     void let_go_of_lock() noexcept;
