@@ -69,7 +69,7 @@ private:
     // A granted waiter was cancelled: it had taken nothing.
     void take_back(detail::waiter&, detail::ready_list&) noexcept override {}
 
-    typename Threading::template cell<std::uint64_t> count_;
+    detail::policy_atomic<Threading, std::uint64_t> count_;
 };
 // [/state]
 

@@ -35,7 +35,7 @@ asio::awaitable<void> work(turnstile::queue<int>& jobs, const auto& requests, li
         if (ec == turnstile::errc::closed)
             co_return; // every job was taken
 
-        const auto request = [page = page] { return fetch(page); };
+        const auto request = [number = page] { return fetch(number); };
         std::string text = co_await requests.async_run(request);
 
         auto lock = co_await results.mutex.async_lock(); // does not suspend if it is free

@@ -69,7 +69,7 @@ void search_waiter<Threading>::run(waiter& self, task_action action)
 {
     auto& w = static_cast<search_waiter&>(self);
     if (action == task_action::destroy || !w.goes_on())
-        w.complete_(w, what);
+        w.complete_(w, action);
 }
 
 // Whether it waits again: then it may be gone already.

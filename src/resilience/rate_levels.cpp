@@ -42,7 +42,7 @@ rate_levels<Threading>::rate_levels(std::vector<bandwidth> limits, nanoseconds n
 {
     plan start(std::move(limits));
     set_first(gcra(start.limits.front()), now);
-    hold();
+    close_fast_path();
     change(start, now);
     release(false);
 }
@@ -51,7 +51,7 @@ rate_levels<Threading>::rate_levels(std::vector<bandwidth> limits, nanoseconds n
 template <class Threading>
 rate_levels<Threading>::~rate_levels()
 {
-    promised_.clear_and_dispose([](rate_claim* claim) { delete claim; });
+    promised_.clear_and_dispose([](rate_promise* promise) { delete promise; });
 }
 
 template <class Threading>
@@ -89,7 +89,7 @@ auto rate_levels<Threading>::try_take(nanoseconds now, std::uint64_t n, rate_sta
 }
 
 template <class Threading>
-void rate_levels<Threading>::hold() noexcept
+void rate_levels<Threading>::close_fast_path() noexcept
 {
     set_bits(word_, held);
 }
@@ -192,7 +192,7 @@ rate_stamp rate_levels<Threading>::take(rate_moment when, std::uint64_t n) noexc
 }
 
 template <class Threading>
-void rate_levels<Threading>::settle(nanoseconds now) noexcept
+void rate_levels<Threading>::apply_due_promises(nanoseconds now) noexcept
 {
     while (has_promised() && promised_.front().ready_at <= now)
         settle_first();
@@ -201,23 +201,23 @@ void rate_levels<Threading>::settle(nanoseconds now) noexcept
 template <class Threading>
 void rate_levels<Threading>::settle_first() noexcept
 {
-    rate_claim& claim = promised_.front();
-    forget(claim);
+    rate_promise& promise = promised_.front();
+    forget(promise);
     each([&](const gcra& rule, gcra::ticks&, bounds& b) {
         if (b.latest != 0 && b.latest != gcra::end_of_time)
-            b.latest = rule.charged(b.latest, 0, claim.need);
+            b.latest = rule.charged(b.latest, 0, promise.need);
     });
-    claim.stamp = take({claim.ready_at, true}, claim.need);
-    if (claim.is_dropped)
-        delete &claim;
+    promise.stamp = take({promise.ready_at, true}, promise.need);
+    if (promise.is_dropped)
+        delete &promise;
 }
 
 // Without it the others can be kept with the same `latest`, or a later one.
 template <class Threading>
-void rate_levels<Threading>::forget(rate_claim& claim) noexcept
+void rate_levels<Threading>::forget(rate_promise& promise) noexcept
 {
-    promised_.erase(promised_.iterator_to(claim));
-    promised_need_ -= claim.need;
+    promised_.erase(promised_.iterator_to(promise));
+    promised_need_ -= promise.need;
     latest_is_early_ = has_promised();
     if (!latest_is_early_)
         find_latest();
@@ -229,10 +229,10 @@ void rate_levels<Threading>::find_latest() noexcept
     each([&](const gcra& rule, gcra::ticks&, bounds& b) {
         b.latest = gcra::end_of_time;
         std::uint64_t before = 0;
-        for (const rate_claim& claim : promised_) {
-            const gcra::ticks use = rule.at(since(claim.ready_at));
-            b.latest = std::min(b.latest, rule.latest(use, claim.need, before));
-            before += claim.need;
+        for (const rate_promise& promise : promised_) {
+            const gcra::ticks use = rule.at(since(promise.ready_at));
+            b.latest = std::min(b.latest, rule.latest(use, promise.need, before));
+            before += promise.need;
         }
     });
     latest_is_early_ = false;
@@ -250,43 +250,43 @@ void rate_levels<Threading>::joining(rate_waiter& w, nanoseconds now,
 }
 
 template <class Threading>
-void rate_levels<Threading>::reserve(rate_claim& claim, nanoseconds now,
+void rate_levels<Threading>::reserve(rate_promise& promise, nanoseconds now,
                                      const rate_line& line) noexcept
 {
-    if (claim.ready_at <= now && line.empty()) { // as a grant
-        claim.stamp = take({now}, claim.need);
+    if (promise.ready_at <= now && line.empty()) { // as a grant
+        promise.stamp = take({now}, promise.need);
         note_change();
         return;
     }
     check_tails(now, line);
-    append({std::max(claim.ready_at, tail_opens(claim.need)), true}, claim.need);
-    claim.number = ++reservations_;
+    append({std::max(promise.ready_at, tail_opens(promise.need)), true}, promise.need);
+    promise.number = ++reservations_;
     auto place = promised_.end();
-    while (place != promised_.begin() && std::prev(place)->ready_at > claim.ready_at)
+    while (place != promised_.begin() && std::prev(place)->ready_at > promise.ready_at)
         --place;
     const bool is_last = place == promised_.end();
-    promised_.insert(place, claim);
+    promised_.insert(place, promise);
     if (is_last) {
         each([&](const gcra& rule, gcra::ticks&, bounds& b) {
-            const gcra::ticks use = rule.at(since(claim.ready_at));
-            b.latest = std::min(b.latest, rule.latest(use, claim.need, promised_need_));
+            const gcra::ticks use = rule.at(since(promise.ready_at));
+            b.latest = std::min(b.latest, rule.latest(use, promise.need, promised_need_));
         });
     } else {
         find_latest();
     }
-    promised_need_ += claim.need;
+    promised_need_ += promise.need;
     if (line.empty())
-        settle(now);
+        apply_due_promises(now);
 }
 
 template <class Threading>
-void rate_levels<Threading>::cancel(rate_claim& claim, nanoseconds now) noexcept
+void rate_levels<Threading>::cancel(rate_promise& promise, nanoseconds now) noexcept
 {
-    if (!claim.is_promised()) {
-        give_back(now, claim.need, claim.stamp);
+    if (!promise.is_promised()) {
+        give_back(now, promise.need, promise.stamp);
         return;
     }
-    forget(claim);
+    forget(promise);
     note_change();
 }
 
@@ -310,23 +310,23 @@ template <class Threading>
 void rate_levels<Threading>::measure(nanoseconds now, const rate_line& line) noexcept
 {
     each([](const gcra&, gcra::ticks& full, bounds& b) { b.tail = full; });
-    auto claim = promised_.begin();
+    auto promise = promised_.begin();
     bool kept = true; // every promise, in this order
-    const auto append_claims = [&](std::uint64_t last) {
-        for (; claim != promised_.end() && claim->number <= last; ++claim) {
-            kept = kept && tail_opens(claim->need) <= claim->ready_at;
-            append({claim->ready_at, true}, claim->need);
+    const auto append_promises = [&](std::uint64_t last) {
+        for (; promise != promised_.end() && promise->number <= last; ++promise) {
+            kept = kept && tail_opens(promise->need) <= promise->ready_at;
+            append({promise->ready_at, true}, promise->need);
         }
     };
     line.each([&](const rate_waiter& w) {
-        append_claims(w.reservations);
+        append_promises(w.reservations);
         append({std::max(now, tail_opens(w.need)), true}, w.need);
     });
-    append_claims(reservations_);
+    append_promises(reservations_);
     if (!kept) {
         // After a change of the limits a waiter may have to wait for promises behind it.
         each([](const gcra&, gcra::ticks& full, bounds& b) { b.tail = full; });
-        for (const rate_claim& c : promised_)
+        for (const rate_promise& c : promised_)
             append({c.ready_at, true}, c.need);
         const nanoseconds last = std::max(now, promised_.back().ready_at);
         line.each([&](const rate_waiter& w) {

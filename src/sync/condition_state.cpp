@@ -27,17 +27,17 @@ void condition_waiter<Threading>::run(waiter& self, task_action action)
     auto& w = static_cast<condition_waiter&>(self);
     if (action == task_action::destroy) {
         if (w.relock_)
-            w.mutex_->abandon(*w.relock_);
+            w.mutex_->drop(*w.relock_);
         return w.complete_(w, task_action::destroy);
     }
     if (w.is_without_lock_) {
         if (!w.relock_ && w.queue_for_lock())
             return;
-        const bool locked = w.mutex_->settle(*w.relock_);
+        const bool locked = w.mutex_->confirm_grant(*w.relock_);
         w.relock_.reset();
         if (!locked && w.mutex_->is_alive())
             return run(self,
-                       what); // its executor had no memory: it has come without, and waits again
+                       action); // its executor had no memory: it has come without, and waits again
         if (!locked) {
             w.condition_->refuse(w, wait_decision::aborted());
         } else {
@@ -60,7 +60,7 @@ void condition_waiter<Threading>::relock::run(waiter& self, task_action action)
     else if (action == task_action::invoke && w.comes_back_)
         w.condition_->bring_home(w);
     else
-        condition_waiter::run(w, what);
+        condition_waiter::run(w, action);
 }
 
 // Whether it has to wait for the lock: then it may be gone already.

@@ -182,7 +182,7 @@ void semaphore_state<Threading>::take_back(waiter& w, ready_list& ready) noexcep
 }
 
 template <class Threading>
-void semaphore_state<Threading>::forfeit(waiter& w, ready_list& ready) noexcept
+void semaphore_state<Threading>::return_handle(waiter& w, ready_list& ready) noexcept
 {
     put(static_cast<permit_waiter&>(w).need, granted_as_, ready);
 }

@@ -29,10 +29,10 @@ auto shared_mutex_state<Threading>::contend() noexcept -> word_type
 template <class Threading>
 waiter_list& shared_mutex_state<Threading>::line_of(const shared_waiter& w) noexcept
 {
-    if (w.has != hold::nothing)
+    if (w.has != lock_mode::nothing)
         return upgrade_;
-    return w.wants == hold::shared       ? readers_
-           : w.wants == hold::upgradable ? upgraders_
+    return w.wants == lock_mode::shared       ? readers_
+           : w.wants == lock_mode::upgradable ? upgraders_
                                          : this->queue_;
 }
 
@@ -57,7 +57,7 @@ shared_waiter* shared_mutex_state<Threading>::next(word_type held) noexcept
     const bool writer_first = w && (!r || preference_ == lock_preference::prefer_writers ||
                                     (preference_ == lock_preference::fair && came_before(w, r)));
     if (writer_first)
-        return is_free_for(held, hold::exclusive) ? w : nullptr;
+        return is_free_for(held, lock_mode::exclusive) ? w : nullptr;
     const bool barred = !upgrade_.empty() && preference_ != lock_preference::prefer_readers;
     return !r || barred || !is_free_for(held, r->wants) ? nullptr : r;
 }
@@ -102,7 +102,7 @@ bool shared_mutex_state<Threading>::admit(waiter& queued) noexcept
     auto& w = static_cast<shared_waiter&>(queued);
     const word_type held = contend();
     // Each would wait for the other to let go.
-    if (w.has != hold::nothing && !upgrade_.empty()) {
+    if (w.has != lock_mode::nothing && !upgrade_.empty()) {
         w.fail(errc::upgrade_conflict);
         return true;
     }
@@ -133,7 +133,7 @@ void shared_mutex_state<Threading>::take_all(waiter_list& out) noexcept
 }
 
 template <class Threading>
-bool shared_mutex_state<Threading>::give_locked(hold has, hold keeps, way how, ready_list& ready) noexcept
+bool shared_mutex_state<Threading>::give_locked(lock_mode has, lock_mode keeps, way how, ready_list& ready) noexcept
 {
     const word_type held = contend();
     const bool had_it = holds(held, has, how);
@@ -145,7 +145,7 @@ bool shared_mutex_state<Threading>::give_locked(hold has, hold keeps, way how, r
 }
 
 template <class Threading>
-bool shared_mutex_state<Threading>::give_contended(hold has, hold keeps, way how,
+bool shared_mutex_state<Threading>::give_contended(lock_mode has, lock_mode keeps, way how,
                                             const void* handle) noexcept
 {
     return this->update([&](ready_list& ready) {
@@ -167,7 +167,7 @@ void shared_mutex_state<Threading>::fail_upgrade_of(const void* handle, ready_li
 }
 
 template <class Threading>
-bool shared_mutex_state<Threading>::adopt(hold what) noexcept
+bool shared_mutex_state<Threading>::adopt(lock_mode what) noexcept
 {
     return this->update([&](ready_list& ready) {
         const word_type held = contend();
@@ -178,7 +178,7 @@ bool shared_mutex_state<Threading>::adopt(hold what) noexcept
 }
 
 template <class Threading>
-void shared_mutex_state<Threading>::detach(hold what, const void* handle) noexcept
+void shared_mutex_state<Threading>::detach(lock_mode what, const void* handle) noexcept
 {
     this->update([&](ready_list& ready) {
         fail_upgrade_of(handle, ready);
@@ -200,7 +200,7 @@ bool shared_mutex_state<Threading>::keep_for_handles() noexcept
 
 // A reader that need not mind who waits.
 template <class Threading>
-bool shared_mutex_state<Threading>::try_contended(hold wants, way how) noexcept
+bool shared_mutex_state<Threading>::try_contended(lock_mode wants, way how) noexcept
 {
     if (!is_free_for(word_.load(std::memory_order_acquire) & ~contended, wants))
         return false; // that much is sure without the lock

@@ -75,9 +75,9 @@ private:
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_cell_behaves_like_an_atomic, P, kit::policies)
 {
-    behaves_like_an_atomic<typename P::template cell<int>>();
+    behaves_like_an_atomic<typename P::template atomic_type<int>>();
     const other_thread other;
-    behaves_like_an_atomic<typename P::template cell<int>>();
+    behaves_like_an_atomic<typename P::template atomic_type<int>>();
 }
 
 BOOST_AUTO_TEST_CASE(with_a_second_thread_no_thread_is_alone)

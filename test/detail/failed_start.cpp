@@ -19,7 +19,7 @@ namespace asio = boost::asio;
 using turnstile::detail::owned_state;
 using turnstile::detail::semaphore_state;
 using turnstile::detail::permit_waiter;
-using turnstile::detail::shortcut_budget;
+using turnstile::detail::coop_budget;
 using turnstile::detail::wait_decision;
 
 using state_type = semaphore_state<turnstile::thread_safe>;
@@ -170,10 +170,10 @@ BOOST_FIXTURE_TEST_CASE(a_coroutine_that_has_to_wait_is_left_alone_once_it_is_go
 
 BOOST_FIXTURE_TEST_CASE(what_a_coroutine_was_granted_is_given_back_before_it_is_gone, fixture)
 {
-    while (shortcut_budget::spend()) { // so that the next does not take the short cut
+    while (coop_budget::spend()) { // so that the next does not take the short cut
     }
-    for (unsigned i = 0; i != shortcut_budget::size; ++i)
-        BOOST_TEST_REQUIRE(shortcut_budget::spend());
+    for (unsigned i = 0; i != coop_budget::size; ++i)
+        BOOST_TEST_REQUIRE(coop_budget::spend());
     spawn();
     BOOST_CHECK_THROW(io.run(), no_luck);
     BOOST_TEST(frame_is_gone);

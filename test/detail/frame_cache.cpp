@@ -21,7 +21,7 @@ namespace {
 
 namespace asio = boost::asio;
 using turnstile::detail::frame_slot;
-using turnstile::detail::kept_frame;
+using turnstile::detail::frame_cache;
 
 constexpr bool keeps_frames = TURNSTILE_KEEPS_FRAMES;
 
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_frame_that_comes_back_as_the_thread_ends_is_freed)
     BOOST_TEST(from::in_use.empty());
 }
 
-asio::awaitable<std::unique_ptr<int>> value(kept_frame, int n)
+asio::awaitable<std::unique_ptr<int>> value(frame_cache, int n)
 {
     if (n < 0)
         throw std::out_of_range("negative");

@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_CASE(what_a_lone_thread_has_locked_is_locked_for_the_second)
         BOOST_TEST(turnstile::detail::is_lone_thread());
     asio::io_context io;
     turnstile::mutex mutex(io);
-    turnstile::detail::light_mutex internal;
+    turnstile::detail::spin_mutex internal;
     BOOST_TEST(mutex.try_lock());
     internal.lock();
     int inside = 0; // guarded by each of them, and TSan watches

@@ -26,7 +26,7 @@ using kit::completion;
 using kit::dropping;
 using turnstile::error_code;
 
-BOOST_AUTO_TEST_SUITE(context_member)
+BOOST_AUTO_TEST_SUITE(service_member)
 
 // An executor that owns something, as well as what that depends on.
 template <class Owned>

@@ -10,7 +10,7 @@
 
 namespace {
 
-using turnstile::detail::light_mutex;
+using turnstile::detail::spin_mutex;
 
 BOOST_AUTO_TEST_SUITE(core_light_mutex)
 
@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_CASE(one_is_inside_at_a_time)
 {
     constexpr int threads = 4;
     constexpr int rounds = 20'000;
-    light_mutex mutex;
+    spin_mutex mutex;
     int count = 0; // and TSan watches
     std::vector<std::thread> pool;
     for (int i = 0; i != threads; ++i) {
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(one_is_inside_at_a_time)
 BOOST_AUTO_TEST_CASE(those_who_have_waited_long_get_in)
 {
     constexpr int threads = 3;
-    light_mutex mutex;
+    spin_mutex mutex;
     std::atomic<int> waiting = 0;
     int inside = 0;
     std::vector<std::thread> pool;

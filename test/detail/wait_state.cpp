@@ -80,20 +80,20 @@ BOOST_AUTO_TEST_CASE(a_buffer_serves_what_fits_and_the_heap_the_rest)
 
 BOOST_AUTO_TEST_CASE(the_budget_refuses_once_in_every_129)
 {
-    using turnstile::detail::shortcut_budget;
-    while (shortcut_budget::spend()) {
+    using turnstile::detail::coop_budget;
+    while (coop_budget::spend()) {
     }
     for (int round = 0; round != 3; ++round) {
-        for (unsigned i = 0; i != shortcut_budget::size; ++i)
-            BOOST_TEST(shortcut_budget::spend());
-        BOOST_TEST(!shortcut_budget::spend());
+        for (unsigned i = 0; i != coop_budget::size; ++i)
+            BOOST_TEST(coop_budget::spend());
+        BOOST_TEST(!coop_budget::spend());
     }
 }
 
 // It has let others in, so it need not do so again soon.
 BOOST_AUTO_TEST_CASE(a_coroutine_that_waits_has_its_whole_budget_again)
 {
-    using turnstile::detail::shortcut_budget;
+    using turnstile::detail::coop_budget;
     asio::io_context io;
     turnstile::mutex mutex(io);
     BOOST_TEST_REQUIRE(mutex.try_lock());
@@ -101,18 +101,18 @@ BOOST_AUTO_TEST_CASE(a_coroutine_that_waits_has_its_whole_budget_again)
     asio::co_spawn(
         io,
         [&]() -> asio::awaitable<void> {
-            while (shortcut_budget::spend()) {
+            while (coop_budget::spend()) {
             }
-            BOOST_TEST(shortcut_budget::spend());
+            BOOST_TEST(coop_budget::spend());
             const auto lock = co_await mutex.async_lock();
-            while (shortcut_budget::spend())
+            while (coop_budget::spend())
                 ++left;
         },
         asio::detached);
     io.poll();
     mutex.unlock();
     io.run();
-    BOOST_TEST(left == shortcut_budget::size);
+    BOOST_TEST(left == coop_budget::size);
 }
 
 // What it spawns starts inside it, and waits; but the thread has not been with others.

@@ -130,6 +130,6 @@ inline void scripted_clock::advance(duration by)
 } // namespace kit
 
 template <>
-struct turnstile::detail::alarm_timer<kit::scripted_clock> {
+struct turnstile::detail::deadline_timer<kit::scripted_clock> {
     using type = kit::scripted_timer;
 };

@@ -46,7 +46,7 @@ struct interrupted {
     }
 
     template <class T>
-    struct interrupted_cell : std::atomic<T> {
+    struct interrupted_atomic : std::atomic<T> {
         using std::atomic<T>::atomic;
         T load(std::memory_order order) const noexcept
         {
@@ -68,8 +68,8 @@ struct interrupted {
 
     static constexpr bool is_confined = false;
     template <class T>
-    using cell =
-        std::conditional_t<std::is_same_v<T, std::uint64_t>, interrupted_cell<T>, std::atomic<T>>;
+    using atomic_type =
+        std::conditional_t<std::is_same_v<T, std::uint64_t>, interrupted_atomic<T>, std::atomic<T>>;
 };
 
 using state_type = turnstile::detail::semaphore_state<interrupted>;

@@ -152,14 +152,14 @@ private:
         detail::wait_decision try_now() const noexcept { return state_->reserve(*seat); }
         void give_back() const noexcept { state_->give_back(*seat); }
         void prepare(detail::receive_waiter& w) const noexcept { w.seat = seat; }
-        detail::outcome<message_type> conclude_now() const noexcept
+        detail::wait_outcome<message_type> conclude_now() const noexcept
         {
             typename state_type::received r;
             if (!state_->take_reserved(*seat, r))
                 return {asio::error::operation_aborted, {}};
             return {error_code(), message_type(std::move(r))};
         }
-        detail::outcome<message_type> conclude(detail::receive_waiter&) const noexcept
+        detail::wait_outcome<message_type> conclude(detail::receive_waiter&) const noexcept
         {
             return conclude_now();
         }

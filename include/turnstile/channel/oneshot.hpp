@@ -58,14 +58,14 @@ struct oneshot_request {
             state_->give_back();
     }
     void prepare(oneshot_waiter& w) const noexcept { w.for_receiver_gone = !AtReceiver; }
-    outcome<result_type> conclude_now() const noexcept
+    wait_outcome<result_type> conclude_now() const noexcept
     {
         if constexpr (AtReceiver)
             return state_->conclude();
         else
             return {state_->conclude_unwanted()};
     }
-    outcome<result_type> conclude(oneshot_waiter&) const noexcept { return conclude_now(); }
+    wait_outcome<result_type> conclude(oneshot_waiter&) const noexcept { return conclude_now(); }
 };
 
 } // namespace detail

@@ -141,7 +141,7 @@ public:
             this->state().erase(item.ticket_, taken);
         if (!taken)
             return std::nullopt;
-        return detail::parcel<std::optional<T>>::open(std::move(*taken));
+        return detail::nothrow_movable<std::optional<T>>::unwrap(std::move(*taken));
     }
 
 private:

@@ -21,9 +21,9 @@ struct no_mutex {
 /// long as the process has never had a second thread, both are plain reads and writes.
 struct TURNSTILE_EXPORT thread_safe {
     static constexpr bool is_confined = false;
-    using mutex_type = detail::light_mutex;
+    using mutex_type = detail::spin_mutex;
     template <class T>
-    using cell = detail::atomic_cell<T>;
+    using atomic_type = detail::shared_atomic<T>;
 };
 
 /// All calls come from one strand: an explicit `asio::strand`, or the implicit one of a
@@ -33,7 +33,7 @@ struct TURNSTILE_EXPORT strand_confined {
     static constexpr bool is_confined = true;
     using mutex_type = detail::no_mutex;
     template <class T>
-    using cell = detail::plain_cell<T>;
+    using atomic_type = detail::confined_atomic<T>;
 };
 
 } // namespace turnstile

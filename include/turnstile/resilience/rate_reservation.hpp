@@ -41,7 +41,7 @@ public:
     ~rate_reservation()
     {
         if (claim_)
-            state_->drop_claim(std::move(claim_));
+            state_->drop_promise(std::move(claim_));
     }
 
     void swap(rate_reservation& other) noexcept
@@ -79,7 +79,7 @@ public:
     {
         if (!claim_)
             return;
-        state_->cancel_claim(*claim_);
+        state_->cancel_promise(*claim_);
         claim_.reset();
         state_.reset();
     }
@@ -89,7 +89,7 @@ private:
     using state_type = typename Limiter::state_type;
 
     rate_reservation(state_type& state, std::uint64_t n, nanoseconds within, error_code& ec)
-        : claim_(std::make_unique<detail::rate_claim>())
+        : claim_(std::make_unique<detail::rate_promise>())
     {
         // First the reference: a listener may destroy the limiter.
         boost::intrusive_ptr<state_type> kept(&state);
@@ -101,7 +101,7 @@ private:
     }
 
     boost::intrusive_ptr<state_type> state_;
-    std::unique_ptr<detail::rate_claim> claim_;
+    std::unique_ptr<detail::rate_promise> claim_;
     nanoseconds when_{};
 };
 

@@ -82,7 +82,7 @@ private:
     std::int64_t per_second_;
     std::int64_t capacity_;
 
-    mutable detail::light_mutex mutex_;
+    mutable detail::spin_mutex mutex_;
     std::int64_t balance_;
     nanoseconds refilled_{nanoseconds::min()}; // up to here time has been paid for
     std::uint64_t deposits_ = 0;

@@ -37,7 +37,7 @@ class basic_shared_mutex
     : public detail::io_object<Executor, Threading, detail::shared_mutex_state<Threading>> {
     using state_type = detail::shared_mutex_state<Threading>;
     using base = detail::io_object<Executor, Threading, state_type>;
-    using hold = detail::hold;
+    using lock_mode = detail::lock_mode;
 
 public:
     using typename base::executor_type;
@@ -93,7 +93,7 @@ public:
     template <token_for<shared_lock_type> Token = default_token_t<Executor>>
     auto async_lock_shared(Token&& token = Token())
     {
-        return detail::start_wait(request<shared_lock_type, hold::shared>{this, this->state_pointer()},
+        return detail::start_wait(request<shared_lock_type, lock_mode::shared>{this, this->state_pointer()},
                                   std::forward<Token>(token));
     }
 
@@ -106,7 +106,7 @@ public:
     auto async_lock_upgrade(Token&& token = Token())
     {
         return detail::start_wait(
-            request<upgrade_lock_type, hold::upgradable>{this, this->state_pointer()},
+            request<upgrade_lock_type, lock_mode::upgradable>{this, this->state_pointer()},
             std::forward<Token>(token));
     }
 
@@ -128,7 +128,7 @@ public:
     auto async_upgrade(upgrade_lock_type& lock, Token&& token = Token())
     {
         return detail::start_wait(
-            upgrade<upgrade_lock_type, hold::upgradable>(exclusive_request(), lock),
+            upgrade<upgrade_lock_type, lock_mode::upgradable>(exclusive_request(), lock),
             std::forward<Token>(token));
     }
 
@@ -137,7 +137,7 @@ public:
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_upgrade(shared_lock_type& lock, Token&& token = Token())
     {
-        return detail::start_wait(upgrade<shared_lock_type, hold::shared>(exclusive_request(), lock),
+        return detail::start_wait(upgrade<shared_lock_type, lock_mode::shared>(exclusive_request(), lock),
                                   std::forward<Token>(token));
     }
 
@@ -146,13 +146,13 @@ public:
     /// stays as it was, and the result is empty. Thread safety: as the policy says.
     shared_lock_type downgrade(lock_type&& lock, error_code& ec) noexcept
     {
-        return lower(lock, hold::exclusive, ec);
+        return lower(lock, lock_mode::exclusive, ec);
     }
 
     /// The same for an upgradable lock: it can no longer be upgraded for sure.
     shared_lock_type downgrade(upgrade_lock_type&& lock, error_code& ec) noexcept
     {
-        return lower(lock, hold::upgradable, ec);
+        return lower(lock, lock_mode::upgradable, ec);
     }
 
     /// The same, throwing `system_error`.
@@ -185,44 +185,44 @@ public:
     /// Take the lock if that needs no waiting; they never wait. The caller has to unlock, or to
     /// adopt the lock, for example with `shared_lock(m, std::adopt_lock)`. Thread safety: as the
     /// policy says.
-    [[nodiscard]] bool try_lock() noexcept { return take(hold::exclusive); }
-    [[nodiscard]] bool try_lock_shared() noexcept { return take(hold::shared); }
-    [[nodiscard]] bool try_lock_upgrade() noexcept { return take(hold::upgradable); }
+    [[nodiscard]] bool try_lock() noexcept { return take(lock_mode::exclusive); }
+    [[nodiscard]] bool try_lock_shared() noexcept { return take(lock_mode::shared); }
+    [[nodiscard]] bool try_lock_upgrade() noexcept { return take(lock_mode::upgradable); }
 
     /// Release a lock that a `try_` function has taken, or whose `unique_lock`, `shared_lock` or
     /// `upgrade_lock` has let go of it with `release`, and grant those who may go. No handler runs
     /// inside these calls.
     /// Errors: `errc::not_locked` if there is no such lock, also if values own one; the state is
     /// unchanged. Thread safety: as the policy says.
-    void unlock(error_code& ec) noexcept { give(hold::exclusive, ec); }
-    void unlock_shared(error_code& ec) noexcept { give(hold::shared, ec); }
-    void unlock_upgrade(error_code& ec) noexcept { give(hold::upgradable, ec); }
+    void unlock(error_code& ec) noexcept { give(lock_mode::exclusive, ec); }
+    void unlock_shared(error_code& ec) noexcept { give(lock_mode::shared, ec); }
+    void unlock_upgrade(error_code& ec) noexcept { give(lock_mode::upgradable, ec); }
 
     /// The same, throwing `system_error`.
-    void unlock() { give(hold::exclusive, "shared_mutex::unlock"); }
-    void unlock_shared() { give(hold::shared, "shared_mutex::unlock_shared"); }
-    void unlock_upgrade() { give(hold::upgradable, "shared_mutex::unlock_upgrade"); }
+    void unlock() { give(lock_mode::exclusive, "shared_mutex::unlock"); }
+    void unlock_shared() { give(lock_mode::shared, "shared_mutex::unlock_shared"); }
+    void unlock_upgrade() { give(lock_mode::upgradable, "shared_mutex::unlock_upgrade"); }
 
     /// Whether a writer, any reader, or an upgradable lock is inside: hints, outdated as soon
     /// as they are returned.
-    [[nodiscard]] bool is_locked() const noexcept { return this->state().is_held(hold::exclusive); }
+    [[nodiscard]] bool is_locked() const noexcept { return this->state().is_held(lock_mode::exclusive); }
     [[nodiscard]] bool is_locked_shared() const noexcept
     {
-        return this->state().is_held(hold::shared);
+        return this->state().is_held(lock_mode::shared);
     }
     [[nodiscard]] bool is_locked_upgrade() const noexcept
     {
-        return this->state().is_held(hold::upgradable);
+        return this->state().is_held(lock_mode::upgradable);
     }
     /// As constructed.
     [[nodiscard]] lock_preference preference() const noexcept { return this->state().preference(); }
 
 private:
-    template <class Lock, hold wants>
+    template <class Lock, lock_mode wants>
     using request = detail::shared_mutex_request<basic_shared_mutex, Lock, wants>;
-    template <class Held, hold has>
+    template <class Held, lock_mode has>
     using upgrade = detail::upgrade_request<basic_shared_mutex, Held, has>;
-    template <class Owner, class Lock, hold wants>
+    template <class Owner, class Lock, lock_mode wants>
     friend struct detail::shared_mutex_request;
     template <class, class>
     friend class detail::lock_handle;
@@ -231,25 +231,25 @@ private:
 
     auto exclusive_request() noexcept
     {
-        return request<lock_type, hold::exclusive>{this, this->state_pointer()};
+        return request<lock_type, lock_mode::exclusive>{this, this->state_pointer()};
     }
-    bool take(hold wants) noexcept { return this->state().try_take(hold::nothing, wants, by_hand); }
-    bool give(hold has) noexcept { return this->state().give(has, hold::nothing, by_hand); }
-    void give(hold has, error_code& ec) noexcept
+    bool take(lock_mode wants) noexcept { return this->state().try_take(lock_mode::nothing, wants, by_hand); }
+    bool give(lock_mode has) noexcept { return this->state().give(has, lock_mode::nothing, by_hand); }
+    void give(lock_mode has, error_code& ec) noexcept
     {
         ec = give(has) ? error_code() : make_error_code(errc::not_locked);
     }
-    void give(hold has, const char* where)
+    void give(lock_mode has, const char* where)
     {
         if (!give(has)) [[unlikely]]
             detail::throw_error(errc::not_locked, where);
     }
 
     template <class Lock>
-    shared_lock_type lower(Lock& lock, hold has, error_code& ec) noexcept
+    shared_lock_type lower(Lock& lock, lock_mode has, error_code& ec) noexcept
     {
         state_type& state = this->state();
-        if (detail::lock_access::state_of(lock) != &state || !state.give(has, hold::shared)) {
+        if (detail::lock_access::state_of(lock) != &state || !state.give(has, lock_mode::shared)) {
             ec = errc::not_locked;
             return {};
         }
@@ -261,13 +261,13 @@ private:
 
 namespace detail {
 
-template <class Threading, hold what>
+template <class Threading, lock_mode what>
 struct shared_hold {
     using state_type = shared_mutex_state<Threading>;
-    static bool try_take(state_type& state) noexcept { return state.try_take(hold::nothing, what); }
+    static bool try_take(state_type& state) noexcept { return state.try_take(lock_mode::nothing, what); }
     TURNSTILE_HOT static bool give(state_type& state, const void* handle) noexcept
     {
-        return state.give(what, hold::nothing, state_type::way::as_handle, handle);
+        return state.give(what, lock_mode::nothing, state_type::way::as_handle, handle);
     }
     static bool adopt(state_type& state) noexcept { return state.adopt(what); }
     static void detach(state_type& state, const void* handle) noexcept { state.detach(what, handle); }
@@ -275,9 +275,9 @@ struct shared_hold {
 
 template <class Executor, class Threading>
 struct lock_holds<basic_shared_mutex<Executor, Threading>> {
-    using exclusive = shared_hold<Threading, hold::exclusive>;
-    using shared = shared_hold<Threading, hold::shared>;
-    using upgradable = shared_hold<Threading, hold::upgradable>;
+    using exclusive = shared_hold<Threading, lock_mode::exclusive>;
+    using shared = shared_hold<Threading, lock_mode::shared>;
+    using upgradable = shared_hold<Threading, lock_mode::upgradable>;
 };
 
 } // namespace detail

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t mutex_count = 64; // loans that end at the same moment seldom meet
 
-struct alignas(cache_line) loan_mutex : light_mutex {};
+struct alignas(cache_line) loan_mutex : spin_mutex {};
 
 // By the address of the block, which is the same also when it is gone.
 loan_mutex& mutex_of(const loan_block* block) noexcept

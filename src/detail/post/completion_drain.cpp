@@ -102,10 +102,10 @@ void completion_drain<Threading>::drain_locked()
         const bool more = !ready_.empty();
         if (!more)
             done = owner_.take_idle_work(); // this drain is work by itself
-        const bool claimed = more && claim();
+        const bool scheduled = more && schedule();
         bool handed_on = is_queued();
         owner_.mutex_.unlock();
-        if (claimed)
+        if (scheduled)
             handed_on = post(true);
         try {
             next.invoke(); // if it throws, the others are the successor's
@@ -126,9 +126,9 @@ template <class Threading>
 void completion_drain<Threading>::hand_on() noexcept
 {
     owner_.mutex_.lock();
-    const bool claimed = !ready_.empty() && claim();
+    const bool scheduled = !ready_.empty() && schedule();
     owner_.mutex_.unlock();
-    if (claimed)
+    if (scheduled)
         post();
 }
 

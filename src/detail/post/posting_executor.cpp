@@ -109,7 +109,7 @@ void track(std::monostate, work_guard&) {}
 template <class Executor>
 void track(const Executor& executor, work_guard& work)
 {
-    work.hold(asio::prefer(executor, execution::outstanding_work.tracked));
+    work.track(asio::prefer(executor, execution::outstanding_work.tracked));
 }
 
 template <class Inner>

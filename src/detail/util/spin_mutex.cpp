@@ -22,7 +22,7 @@ void pause() noexcept
 
 // Each look takes the cache line from whoever is inside. So the looks become fewer: a thread
 // that works with what it has in its cache is soon done, and gets more done meanwhile.
-void light_mutex::lock_contended() noexcept
+void spin_mutex::lock_contended() noexcept
 {
     constexpr int first_pauses = 8;
     constexpr int most_pauses = 64;

@@ -11,7 +11,7 @@
 namespace turnstile::detail {
 
 // Outlives the context for as long as there are members.
-struct context_member::registry {
+struct service_member::registry {
     struct leaver : boost::intrusive::list_base_hook<> {
         std::thread::id thread = std::this_thread::get_id();
     };
@@ -23,7 +23,7 @@ struct context_member::registry {
     }
 
     std::mutex mutex;
-    boost::intrusive::list<context_member> members;
+    boost::intrusive::list<service_member> members;
     boost::intrusive::list<leaver> leavers;
     std::condition_variable one_has_left;
 };
@@ -35,13 +35,13 @@ public:
 
     explicit wait_service(boost::asio::execution_context& context) : service(context) {}
 
-    const std::shared_ptr<context_member::registry>& registry() const noexcept { return registry_; }
+    const std::shared_ptr<service_member::registry>& registry() const noexcept { return registry_; }
 
 private:
     // Destroying one member's handlers may destroy other members: take them one by one.
     void shutdown() override
     {
-        while (context_member* member = take_one()) {
+        while (service_member* member = take_one()) {
             member->shut_down();
             member->drop_last_reference();
         }
@@ -49,25 +49,25 @@ private:
         registry_->one_has_left.wait(lock, [&] { return !registry_->somebody_else_leaves(); });
     }
 
-    context_member* take_one() noexcept
+    service_member* take_one() noexcept
     {
         std::scoped_lock lock(registry_->mutex);
         if (registry_->members.empty())
             return nullptr;
-        context_member& member = registry_->members.front();
+        service_member& member = registry_->members.front();
         registry_->members.pop_front();
         member.is_registered_ = false;
         member.add_reference();
         return &member;
     }
 
-    std::shared_ptr<context_member::registry> registry_ =
-        std::make_shared<context_member::registry>();
+    std::shared_ptr<service_member::registry> registry_ =
+        std::make_shared<service_member::registry>();
 };
 
 boost::asio::execution_context::id wait_service::id;
 
-context_member::context_member(boost::asio::execution_context& context)
+service_member::service_member(boost::asio::execution_context& context)
     : registry_(boost::asio::use_service<wait_service>(context).registry())
 {
     std::scoped_lock lock(registry_->mutex);
@@ -75,7 +75,7 @@ context_member::context_member(boost::asio::execution_context& context)
 }
 
 // Only one that was never referred to, since a constructor has thrown, has still to leave.
-context_member::~context_member()
+service_member::~service_member()
 {
     if (is_registered_) {
         std::scoped_lock lock(registry_->mutex);
@@ -83,13 +83,13 @@ context_member::~context_member()
     }
 }
 
-void context_member::erase() noexcept
+void service_member::erase() noexcept
 {
     registry_->members.erase(registry_->members.iterator_to(*this));
     is_registered_ = false;
 }
 
-void context_member::leave(std::unique_lock<std::mutex>& lock) noexcept
+void service_member::leave(std::unique_lock<std::mutex>& lock) noexcept
 {
     erase();
     registry::leaver self;
@@ -101,7 +101,7 @@ void context_member::leave(std::unique_lock<std::mutex>& lock) noexcept
     registry_->one_has_left.notify_all();
 }
 
-void context_member::drop_last_reference() noexcept
+void service_member::drop_last_reference() noexcept
 {
     {
         std::unique_lock lock(registry_->mutex);

@@ -67,7 +67,7 @@ template <class Threading>
 void wait_state<Threading>::send_last() noexcept
 {
     const work_guard done = home_work_.take();
-    unlock_and_post(!drain_.ready().empty() && drain_.claim());
+    unlock_and_post(!drain_.ready().empty() && drain_.schedule());
 }
 
 template <class Threading>
@@ -91,7 +91,7 @@ void wait_state<Threading>::send_foreign(ready_list& ready) noexcept
         if (w.foreign->post()) [[likely]]
             continue;
         mutex_.lock();
-        pass_on(w, wait_decision::aborted(), ready);
+        revoke(w, wait_decision::aborted(), ready);
         send_home();
         postpone(w);
     }
@@ -113,7 +113,7 @@ void wait_state<Threading>::postpone(waiter& w) noexcept
 }
 
 template <class Threading>
-void wait_state<Threading>::pass_on(waiter& w, wait_decision instead, ready_list& ready) noexcept
+void wait_state<Threading>::revoke(waiter& w, wait_decision instead, ready_list& ready) noexcept
 {
     if (!w.is_granted())
         return;
@@ -124,7 +124,7 @@ void wait_state<Threading>::pass_on(waiter& w, wait_decision instead, ready_list
 template <class Threading>
 void wait_state<Threading>::refuse(waiter& w, wait_decision why) noexcept
 {
-    update([&](ready_list& ready) { pass_on(w, why, ready); });
+    update([&](ready_list& ready) { revoke(w, why, ready); });
 }
 
 template <class Threading>
@@ -141,7 +141,7 @@ void wait_state<Threading>::cancel(cancel_link& link) noexcept
             reconsider(ready);
         } else {
             // It is on its way, and will be told so when it arrives.
-            pass_on(*w, wait_decision::aborted(), ready);
+            revoke(*w, wait_decision::aborted(), ready);
             if (drain_.has_postponed()) [[unlikely]]
                 drain_.post_postponed();
         }
@@ -159,13 +159,13 @@ void wait_state<Threading>::unlink(cancel_link& link) noexcept
 template <class Threading>
 void wait_state<Threading>::unlink_locked(waiter& w) noexcept
 {
-    if (w.canceller)
-        w.canceller->target = nullptr;
-    w.canceller = nullptr;
+    if (w.cancellation)
+        w.cancellation->target = nullptr;
+    w.cancellation = nullptr;
 }
 
 template <class Threading>
-void wait_state<Threading>::abandon(waiter& w) noexcept
+void wait_state<Threading>::drop(waiter& w) noexcept
 {
     update([&](ready_list& ready) {
         unlink_locked(w);
@@ -174,7 +174,7 @@ void wait_state<Threading>::abandon(waiter& w) noexcept
         if (alive_.load(std::memory_order_relaxed))
             take_back(w, ready);
         else
-            forfeit(w, ready);
+            return_handle(w, ready);
     });
 }
 
@@ -203,7 +203,7 @@ void wait_state<Threading>::abort_with_object(waiter& w) noexcept
         if (outlives_object(w))
             return;
         w.abort();
-        forfeit(w, ready);
+        return_handle(w, ready);
     });
 }
 

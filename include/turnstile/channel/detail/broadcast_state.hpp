@@ -113,8 +113,8 @@ private:
     std::uint64_t sent_ = 0;
     seat_list waiting_; // those with a receive that waits
     bool abandoned_ = false;
-    typename Threading::template cell<std::size_t> receivers_{0};
-    typename Threading::template cell<bool> closed_{false};
+    policy_atomic<Threading, std::size_t> receivers_{0};
+    policy_atomic<Threading, bool> closed_{false};
 };
 
 extern template class broadcast_state<thread_safe>;

@@ -105,10 +105,10 @@ public:
         });
     }
 
-    outcome<T> conclude() noexcept
+    wait_outcome<T> conclude() noexcept
     {
         std::optional<stored_type> taken;
-        outcome<T> result;
+        wait_outcome<T> result;
         this->update([&](ready_list& ready) {
             result.error = this->conclude_receive(ready);
             if (!result.error)

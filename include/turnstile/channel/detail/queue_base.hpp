@@ -82,7 +82,7 @@ public:
         ec = decision.error();
         if (!decision.is_granted())
             return std::nullopt;
-        return parcel<std::optional<T>>::open(std::move(*item));
+        return nothrow_movable<std::optional<T>>::unwrap(std::move(*item));
     }
     /// The same, without saying why there is none.
     [[nodiscard]] std::optional<T> try_pop()
@@ -237,7 +237,7 @@ protected:
         if constexpr (moves_safely<T>)
             decision = this->state().push_now(label, value, ticket);
         else
-            decision = this->state().claim();
+            decision = this->state().enter();
         ec = decision.error();
         if (!decision.is_granted())
             return false;

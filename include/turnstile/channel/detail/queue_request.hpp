@@ -143,7 +143,7 @@ struct pop_request : queue_request<Queue, popped_t<typename Queue::value_type>,
     static constexpr bool irrevocable = true;
     using stored = typename Queue::state_type::stored;
     using waiter_type = holding_waiter<typename Queue::state_type>;
-    using outcome_type = outcome<popped_t<typename Queue::value_type>>;
+    using outcome_type = wait_outcome<popped_t<typename Queue::value_type>>;
 
     std::optional<stored> item{};
 
@@ -168,7 +168,7 @@ struct batch_request : queue_request<Queue, std::vector<typename Queue::value_ty
     using stored = typename Queue::state_type::stored;
     using waiter_type = batch_waiter<typename Queue::state_type>;
     using batch = std::vector<stored>;
-    using outcome_type = outcome<std::vector<typename Queue::value_type>>;
+    using outcome_type = wait_outcome<std::vector<typename Queue::value_type>>;
 
     using supplies_type = batch_supplies<stored>;
 

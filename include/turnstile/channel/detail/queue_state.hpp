@@ -39,7 +39,7 @@ public:
         return this->guarded([&] { return reserve_locked(); });
     }
     // A reservation for a push that is certain to follow: under some policies there always is room.
-    wait_decision claim() noexcept;
+    wait_decision enter() noexcept;
     void cancel_reservation() noexcept;
     // Whether a reservation may be used: not after a discarding close.
     bool can_fill() noexcept { return !read(discarded_); }
@@ -225,7 +225,7 @@ private:
     void let_pushers_in(ready_list& ready) noexcept;
     // Lets go whoever may go, on either side, and those who wait for an end.
     void serve(ready_list& ready) noexcept;
-    void finish(ready_list& ready) noexcept;
+    void after_change(ready_list& ready) noexcept;
 
     // What every push and pop touches is side by side.
     std::size_t quiet_limit_ = 0; // the room while nobody waits, and no more than that; else 0

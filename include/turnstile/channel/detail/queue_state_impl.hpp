@@ -193,11 +193,11 @@ void queue_state<Threading, Store>::serve(ready_list& ready) noexcept
         ready.push_back(w);
         let_pushers_in(ready);
     }
-    finish(ready);
+    after_change(ready);
 }
 
 template <class Threading, class Store>
-void queue_state<Threading, Store>::finish(ready_list& ready) noexcept
+void queue_state<Threading, Store>::after_change(ready_list& ready) noexcept
 {
     const auto fail = [](waiter& w) { w.fail(errc::closed); };
     if (unfinished_locked() == 0)
@@ -337,7 +337,7 @@ void queue_state<Threading, Store>::fill(item_node& n, ready_list& ready, item_l
 // ------------------------------------------------------------- called without the lock ----
 
 template <class Threading, class Store>
-wait_decision queue_state<Threading, Store>::claim() noexcept
+wait_decision queue_state<Threading, Store>::enter() noexcept
 {
     return this->guarded([&] {
         const wait_decision decision = may_enter() ? wait_decision::granted() : refuse_entry();
@@ -365,7 +365,7 @@ bool queue_state<Threading, Store>::task_done() noexcept
         if (handed_out_ == 0)
             return false;
         --handed_out_;
-        finish(ready);
+        after_change(ready);
         return true;
     });
 }
@@ -404,7 +404,7 @@ void queue_state<Threading, Store>::close(closing how, item_list& discarded) noe
             discarded_ = true;
             clear(discarded, whereabouts::gone);
         }
-        finish(ready);
+        after_change(ready);
     });
 }
 
@@ -428,7 +428,7 @@ bool queue_state<Threading, Store>::deliver(item_waiter& w) noexcept
             w.promised += promise_at_once(w.most - w.promised, ready);
         take_promised(std::exchange(w.promised, 0), w.items);
         if (closed_)
-            finish(ready);
+            after_change(ready);
         return true;
     });
 }
@@ -450,7 +450,7 @@ void queue_state<Threading, Store>::take_batch(std::size_t n, item_list& out) no
         promised_to_calls_ -= n;
         take_promised(n, out);
         if (closed_)
-            finish(ready);
+            after_change(ready);
     });
 }
 

@@ -231,8 +231,8 @@ private:
     // Where destroying does nothing, memory is kept within the same section.
     static constexpr bool trivial =
         std::is_trivially_destructible_v<stored> && std::is_trivially_destructible_v<label>;
-    using cell = std::conditional_t<trivial, plain_cell<item_node*>,
-                                    typename Threading::template cell<item_node*>>;
+    using node_pointer = std::conditional_t<trivial, confined_atomic<item_node*>,
+                                    policy_atomic<Threading, item_node*>>;
     static constexpr std::size_t kept = 256;
 
     // Under the lock: whether there are many more nodes than items.
@@ -394,7 +394,7 @@ private:
         return decision;
     }
 
-    spare_nodes<cell> spare_;
+    spare_nodes<node_pointer> spare_;
     std::size_t nodes_ = 0; // in use or not; guarded by the lock
 };
 

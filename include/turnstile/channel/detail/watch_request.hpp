@@ -34,11 +34,11 @@ struct change_request {
     wait_decision try_now() const noexcept { return state_->changed_since(seen); }
     void give_back() const noexcept {}
     void prepare(change_waiter& w) const noexcept { w.seen = seen; }
-    outcome<result_type> conclude_now() const noexcept
+    wait_outcome<result_type> conclude_now() const noexcept
     {
         return {error_code(), result_type(state_->load())};
     }
-    outcome<result_type> conclude(change_waiter&) const noexcept { return conclude_now(); }
+    wait_outcome<result_type> conclude(change_waiter&) const noexcept { return conclude_now(); }
 };
 
 // A wait for a value that satisfies a predicate, which may end the watch when it is called.
@@ -57,7 +57,7 @@ public:
     {
     }
 
-    tested_predicate<Predicate>& tested() noexcept { return predicate_; }
+    guarded_predicate<Predicate>& predicate_guard() noexcept { return predicate_; }
 
     const executor_type& executor() const noexcept { return executor_; }
     watch_state<threading>& state() const noexcept { return *state_; }
@@ -71,8 +71,8 @@ public:
         w.bind(*this, *state_);
         work_.emplace(executor_);
     }
-    outcome<result_type> conclude_now() noexcept { return {error_code(), std::move(found_)}; }
-    outcome<result_type> conclude(waiter_type&) noexcept { return conclude_now(); }
+    wait_outcome<result_type> conclude_now() noexcept { return {error_code(), std::move(found_)}; }
+    wait_outcome<result_type> conclude(waiter_type&) noexcept { return conclude_now(); }
 
 private:
     wait_decision look(std::uint64_t& seen) noexcept override
@@ -86,7 +86,7 @@ private:
     boost::intrusive_ptr<watch_state<threading>> state_;
     std::uint64_t seen_ = 0;
     result_type found_;
-    tested_predicate<Predicate> predicate_;
+    guarded_predicate<Predicate> predicate_;
     // While a predicate is called elsewhere nobody may be waiting, but it is not over.
     std::optional<executor_work<executor_type>> work_;
 };

@@ -79,8 +79,8 @@ private:
     void take_back(waiter&, ready_list&) noexcept override {}
 
     node value_;
-    typename Threading::template cell<std::uint64_t> version_{first}; // written under the lock
-    typename Threading::template cell<bool> closed_{false};           // likewise
+    policy_atomic<Threading, std::uint64_t> version_{first}; // written under the lock
+    policy_atomic<Threading, bool> closed_{false};           // likewise
 };
 
 // A wait for a value that will do. Each time it is let go it asks its user, where the handler

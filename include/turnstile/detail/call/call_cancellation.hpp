@@ -16,7 +16,7 @@ namespace turnstile::detail {
 // Stands between a caller's cancellation slot and what it cancels. The slot is filled once,
 // and never touched again; a signal emitted from any thread, also late, finds the target or
 // nothing.
-class cancel_relay {
+class call_cancellation {
 public:
     class target {
     public:
@@ -28,7 +28,7 @@ public:
         ~target() = default;
     };
 
-    explicit cancel_relay(target& t) noexcept : target_(&t) {}
+    explicit call_cancellation(target& t) noexcept : target_(&t) {}
 
     void cancel(asio::cancellation_type_t type)
     {
@@ -50,19 +50,19 @@ public:
 
     // Null if nobody can cancel this handler.
     template <class Handler>
-    static std::shared_ptr<cancel_relay> connect(const Handler& handler, target& t)
+    static std::shared_ptr<call_cancellation> connect(const Handler& handler, target& t)
     {
         auto slot = asio::get_associated_cancellation_slot(handler);
         if (!slot.is_connected())
             return nullptr;
         auto relay =
-            std::allocate_shared<cancel_relay>(asio::recycling_allocator<cancel_relay>(), t);
+            std::allocate_shared<call_cancellation>(asio::recycling_allocator<call_cancellation>(), t);
         slot.assign([relay](asio::cancellation_type_t type) { relay->cancel(type); });
         return relay;
     }
 
 private:
-    light_mutex mutex_;
+    spin_mutex mutex_;
     target* target_;
 };
 

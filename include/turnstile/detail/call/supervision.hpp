@@ -47,7 +47,7 @@ struct serial<asio::strand<Executor>> {
 // The part of a supervisor that knows neither its handler nor its operations, and so is compiled
 // once for many: who is under way, the strand, the timer.
 template <class Executor, class Clock, class Allocator>
-class supervision : private cancel_relay::target {
+class supervision : private call_cancellation::target {
 public:
     using executor_type = Executor;
     using strand_type = typename serial<executor_type>::type;
@@ -81,7 +81,7 @@ protected:
     template <class Handler>
     void connect(const Handler& handler)
     {
-        relay_ = cancel_relay::connect(handler, *this);
+        relay_ = call_cancellation::connect(handler, *this);
     }
 
     // Starts the timer, again if need be; it never expires if the time is as late as can be.
@@ -317,7 +317,7 @@ private:
     [[no_unique_address]] Allocator allocator_;
     executor_type executor_;
     strand_type strand_;
-    std::shared_ptr<cancel_relay> relay_;
+    std::shared_ptr<call_cancellation> relay_;
     std::optional<asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, executor_type>>
         timer_;
 };

@@ -32,7 +32,7 @@ public:
 
     // Under the lock, with somebody ready: whether the caller has to post() once it has released
     // it. A queued drain holds a reference, since its handlers may drop all others.
-    bool claim() noexcept
+    bool schedule() noexcept
     {
         if (is_queued())
             return false;

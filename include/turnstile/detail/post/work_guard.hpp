@@ -43,7 +43,7 @@ public:
 
     // Takes it up where there was none.
     template <class Tracked>
-    void hold(Tracked executor)
+    void track(Tracked executor)
     {
         if constexpr (std::is_same_v<Tracked, tracked_t<io_executor>>)
             io_.emplace(std::move(executor));

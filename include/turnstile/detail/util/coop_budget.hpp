@@ -6,7 +6,7 @@ namespace turnstile::detail {
 // A loop of operations that never wait would keep its thread from everything else. So after
 // 128 of them one suspends for real, and goes behind whatever the executor has queued. When a
 // coroutine goes on that has waited, its thread comes from the scheduler: the count begins anew.
-class shortcut_budget {
+class coop_budget {
 public:
     static constexpr unsigned size = 128;
 

@@ -92,7 +92,7 @@ private:
 
 // As the first parameter of a coroutine that is an asio::awaitable: its frame is kept. It can
 // await operations, but not other awaitables.
-struct kept_frame {};
+struct frame_cache {};
 
 template <class AsioPromise, class... Parameters>
 struct kept_promise : AsioPromise {
@@ -119,7 +119,7 @@ struct kept_promise : AsioPromise {
 } // namespace turnstile::detail
 
 template <class T, class Executor, class... Args>
-struct std::coroutine_traits<boost::asio::awaitable<T, Executor>, turnstile::detail::kept_frame,
+struct std::coroutine_traits<boost::asio::awaitable<T, Executor>, turnstile::detail::frame_cache,
                              Args...> {
 private:
     using asio_promise =

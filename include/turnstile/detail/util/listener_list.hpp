@@ -174,9 +174,9 @@ private:
     }
 
     typename Threading::mutex_type mutex_;
-    typename Threading::template cell<bool> somebody_{false};
-    typename Threading::template cell<bool> closed_{false};
-    typename Threading::template cell<bool> has_news_{false};
+    policy_atomic<Threading, bool> somebody_{false};
+    policy_atomic<Threading, bool> closed_{false};
+    policy_atomic<Threading, bool> has_news_{false};
     std::map<std::uint64_t, std::shared_ptr<function>> functions_;
     std::uint64_t newest_ = 0;
     std::vector<published> queue_; // told up to next_

@@ -16,10 +16,10 @@ namespace turnstile::detail {
 
 // For state that one strand owns: plain memory.
 template <class T>
-class plain_cell {
+class confined_atomic {
 public:
-    constexpr plain_cell() noexcept = default;
-    constexpr explicit plain_cell(T value) noexcept : value_(value) {}
+    constexpr confined_atomic() noexcept = default;
+    constexpr explicit confined_atomic(T value) noexcept : value_(value) {}
 
     T load(std::memory_order) const noexcept { return value_; }
     void store(T value, std::memory_order) noexcept { value_ = value; }
@@ -43,13 +43,13 @@ private:
 // For state that any thread may touch. A lone thread reads and writes instead of locking the bus,
 // twice for each operation that need not wait: a sixth of its time.
 template <class T>
-class atomic_cell {
+class shared_atomic {
     // Of atomic<bool>, GCC 12 calls the functions at -O2: 22 instructions for a load.
     using value_type = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;
 
 public:
-    constexpr atomic_cell() noexcept = default;
-    constexpr explicit atomic_cell(T value) noexcept : value_(value) {}
+    constexpr shared_atomic() noexcept = default;
+    constexpr explicit shared_atomic(T value) noexcept : value_(value) {}
 
     // All inlined, or GCC 12 looks at run time what the order asks for.
     TURNSTILE_HOT T load(std::memory_order order) const noexcept
@@ -101,9 +101,13 @@ private:
     std::atomic<value_type> value_{};
 };
 
+// The atomic of a threading policy.
+template <class Threading, class T>
+using policy_atomic = typename Threading::template atomic_type<T>;
+
 // Sets those bits, if they are not set; returns what was there before.
-template <class Cell, class T>
-TURNSTILE_HOT T set_bits(Cell& cell, T bits) noexcept
+template <class Atomic, class T>
+TURNSTILE_HOT T set_bits(Atomic& atomic, T bits) noexcept
 {
     T before{};
     const auto set = [&](T& value) noexcept {
@@ -111,7 +115,7 @@ TURNSTILE_HOT T set_bits(Cell& cell, T bits) noexcept
         value |= bits;
         return value != before;
     };
-    cell.update(set, std::memory_order_acq_rel);
+    atomic.update(set, std::memory_order_acq_rel);
     return before;
 }
 

@@ -17,7 +17,7 @@ namespace turnstile::detail {
 // The store cannot tell whether anybody waits, so nobody is woken: threads that meet here spin,
 // then yield, and if it takes longer (the one inside has lost its processor, or lets thousands
 // go) they sleep in short turns.
-class light_mutex {
+class spin_mutex {
 public:
     TURNSTILE_HOT void lock() noexcept
     {

@@ -26,16 +26,16 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, T> {
     using executor_type = Executor;
     using value_type = T;
 
-    static decltype(auto) success(typename parcel<T>::type&& value)
+    static decltype(auto) success(typename nothrow_movable<T>::type&& value)
     {
-        return parcel<T>::open(std::move(value));
+        return nothrow_movable<T>::unwrap(std::move(value));
     }
     [[noreturn]] TURNSTILE_COLD static T failure(wait_decision why) { throw system_error(why.error()); }
-    static T result(outcome<T>&& o)
+    static T result(wait_outcome<T>&& o)
     {
         if (o.error)
             throw system_error(o.error);
-        return parcel<T>::open(std::move(o.value));
+        return nothrow_movable<T>::unwrap(std::move(o.value));
     }
 };
 
@@ -47,7 +47,7 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, void> {
     using value_type = void;
 
     static void success() noexcept {}
-    static void result(const outcome<void>& o)
+    static void result(const wait_outcome<void>& o)
     {
         if (o.error)
             throw system_error(o.error);
@@ -65,14 +65,14 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, T> {
     using executor_type = Executor;
     using value_type = std::tuple<error_code, T>;
 
-    static value_type success(typename parcel<T>::type&& value)
+    static value_type success(typename nothrow_movable<T>::type&& value)
     {
-        return {error_code(), parcel<T>::open(std::move(value))};
+        return {error_code(), nothrow_movable<T>::unwrap(std::move(value))};
     }
     static value_type failure(wait_decision why) { return {why.error(), T()}; }
-    static value_type result(outcome<T>&& o)
+    static value_type result(wait_outcome<T>&& o)
     {
-        return {o.error, parcel<T>::open(std::move(o.value))};
+        return {o.error, nothrow_movable<T>::unwrap(std::move(o.value))};
     }
 };
 
@@ -85,7 +85,7 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, void> 
 
     static value_type success() noexcept { return {}; }
     static value_type failure(wait_decision why) noexcept { return {why.error()}; }
-    static value_type result(const outcome<void>& o) noexcept { return {o.error}; }
+    static value_type result(const wait_outcome<void>& o) noexcept { return {o.error}; }
 };
 
 } // namespace turnstile::detail

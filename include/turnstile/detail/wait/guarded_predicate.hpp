@@ -11,9 +11,9 @@ namespace turnstile::detail {
 // A user's predicate. What it throws ends the wait it is for, with errc::predicate_failed; a
 // coroutine is thrown that exception instead.
 template <class Predicate>
-class tested_predicate {
+class guarded_predicate {
 public:
-    explicit tested_predicate(Predicate predicate) : predicate_(std::move(predicate)) {}
+    explicit guarded_predicate(Predicate predicate) : predicate_(std::move(predicate)) {}
 
     // Where its exception goes, if anybody wants it.
     void keep_exception_in(std::exception_ptr& thrown) noexcept { thrown_ = &thrown; }

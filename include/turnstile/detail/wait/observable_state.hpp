@@ -15,7 +15,7 @@ namespace turnstile::detail {
 //
 // Base is a timed_state, or derived from one.
 template <class Threading, class Event, class Base>
-class TURNSTILE_EXPORT telling_state : public Base {
+class TURNSTILE_EXPORT observable_state : public Base {
 public:
     using listeners_type = listener_list<Event, Threading>;
 
@@ -39,7 +39,7 @@ protected:
     auto update_and_tell(F f) noexcept
     {
         struct teller {
-            boost::intrusive_ptr<telling_state> state;
+            boost::intrusive_ptr<observable_state> state;
             ~teller()
             {
                 if (state)
@@ -49,7 +49,7 @@ protected:
         return this->update([&](ready_list& ready) {
             // Under the lock nobody can have destroyed the state yet.
             struct look {
-                telling_state& state;
+                observable_state& state;
                 teller& after;
                 ~look()
                 {

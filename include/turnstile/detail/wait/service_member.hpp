@@ -22,21 +22,21 @@ class wait_service;
 // waits for those who are just leaving. What they drop is the user's, an executor that may own
 // anything, even the context: so they do that without the lock, and the context does not wait for
 // the thread that it is destroyed on.
-class TURNSTILE_EXPORT context_member
+class TURNSTILE_EXPORT service_member
     : public boost::intrusive::list_base_hook<
           boost::intrusive::link_mode<boost::intrusive::normal_link>> {
 public:
-    explicit context_member(boost::asio::execution_context& context);
-    context_member(const context_member&) = delete;
-    context_member& operator=(const context_member&) = delete;
+    explicit service_member(boost::asio::execution_context& context);
+    service_member(const service_member&) = delete;
+    service_member& operator=(const service_member&) = delete;
 
-    bool has_context_of(const context_member& other) const noexcept
+    bool has_context_of(const service_member& other) const noexcept
     {
         return registry_ == other.registry_;
     }
 
 protected:
-    virtual ~context_member();
+    virtual ~service_member();
 
     // Drops a reference that may be the last one.
     void drop_last_reference() noexcept;

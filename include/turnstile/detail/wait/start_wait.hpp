@@ -15,11 +15,11 @@
 //   result_type take(waiter_type&)          the result of a granted waiter, if it is in there;
 //                                           else take_now() serves for that, too
 // or instead of these two, where the outcome is open until the delivery:
-//   outcome<result_type> conclude_now(), conclude(waiter_type&)
+//   wait_outcome<result_type> conclude_now(), conclude(waiter_type&)
 // and optionally
 //   irrevocable                             true if a granted try_now() cannot be undone; what may
 //                                           still fail, or be cancelled, is left to admit()
-//   tested()                                its tested_predicate, whose exception is thrown to
+//   tested()                                its guarded_predicate, whose exception is thrown to
 //                                           a coroutine
 //   auto refusal(errc)                      what a coroutine is thrown if it is refused, where
 //                                           that says more than the error
@@ -75,7 +75,7 @@ constexpr bool has_own_immediate_executor = false;
 // what Asio recycles on this thread. The result goes to the handler as its arguments.
 struct handler_memory {
     template <class Request>
-    using collected = outcome<typename Request::result_type>;
+    using collected = wait_outcome<typename Request::result_type>;
 
     template <class Handler>
     static auto allocator_for(const Handler& handler) noexcept
@@ -86,16 +86,16 @@ struct handler_memory {
     template <class Request>
     static collected<Request> collect(Request& request, typename Request::waiter_type& w, bool granted)
     {
-        return outcome_of(request, w, granted);
+        return wait_outcome_of(request, w, granted);
     }
 
     template <class Handler, class T>
-    static void complete(Handler&& handler, outcome<T>&& result)
+    static void complete(Handler&& handler, wait_outcome<T>&& result)
     {
         if constexpr (std::is_void_v<T>)
             std::forward<Handler>(handler)(result.error);
         else
-            std::forward<Handler>(handler)(result.error, parcel<T>::open(std::move(result.value)));
+            std::forward<Handler>(handler)(result.error, nothrow_movable<T>::unwrap(std::move(result.value)));
     }
 };
 
@@ -103,7 +103,7 @@ struct handler_memory {
 template <class Request, class Handler, class Memory>
 void complete_immediately(Request& request, wait_decision decision, Handler&& handler, const Memory& memory)
 {
-    outcome<typename Request::result_type> result{decision.error()};
+    wait_outcome<typename Request::result_type> result{decision.error()};
     if (decision.is_granted()) {
         if constexpr (concluding_request<Request>)
             result = request.conclude_now();
@@ -122,7 +122,7 @@ void complete_immediately(Request& request, wait_decision decision, Handler&& ha
 
 // The first look at an operation that is not a coroutine's short cut.
 template <class Request, class Handler>
-wait_decision first_look(Request& request, [[maybe_unused]] const Handler& handler)
+wait_decision first_attempt(Request& request, [[maybe_unused]] const Handler& handler)
 {
     if constexpr (requires { Request::irrevocable; }) {
         constexpr bool immediate = has_own_immediate_executor<Handler, typename Request::executor_type>;
@@ -134,7 +134,7 @@ wait_decision first_look(Request& request, [[maybe_unused]] const Handler& handl
 
 // Makes an operation of what the first look has said, and hands it over.
 template <class Request, class Handler, class Memory>
-TURNSTILE_HOT void start_operation(Request& request, wait_decision decision, Handler&& handler, const Memory& memory)
+TURNSTILE_HOT void launch_wait(Request& request, wait_decision decision, Handler&& handler, const Memory& memory)
 {
     using handler_type = std::decay_t<Handler>;
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
@@ -171,8 +171,8 @@ public:
     template <class Handler>
     void operator()(Handler&& handler)
     {
-        const wait_decision decision = first_look(request_, handler);
-        start_operation(request_, decision, std::forward<Handler>(handler), handler_memory());
+        const wait_decision decision = first_attempt(request_, handler);
+        launch_wait(request_, decision, std::forward<Handler>(handler), handler_memory());
     }
 
 private:
@@ -240,8 +240,8 @@ class operation_frame {
         {
             wait_decision decision = self->result_.decision();
             if (decision.is_unattempted())
-                decision = first_look(self->request_, handler);
-            start_operation(self->request_, decision, std::forward<Handler>(handler), memory(*self));
+                decision = first_attempt(self->request_, handler);
+            launch_wait(self->request_, decision, std::forward<Handler>(handler), memory(*self));
         }
     };
 
@@ -280,15 +280,15 @@ auto supplies_for(Request& request)
 
 // Where a coroutine that throws its errors finds what the predicate it waits for has thrown.
 template <class Shape, class Request>
-struct kept_exception {
-    explicit kept_exception(Request&) noexcept {}
+struct predicate_exception {
+    explicit predicate_exception(Request&) noexcept {}
     void rethrow() const noexcept {}
 };
 
 template <class Shape, class Request>
-    requires(Shape::throws_errors&& requires(Request& request) { request.tested(); })
-struct kept_exception<Shape, Request> {
-    explicit kept_exception(Request& request) noexcept { request.tested().keep_exception_in(thrown); }
+    requires(Shape::throws_errors&& requires(Request& request) { request.predicate_guard(); })
+struct predicate_exception<Shape, Request> {
+    explicit predicate_exception(Request& request) noexcept { request.predicate_guard().keep_exception_in(thrown); }
     void rethrow() const
     {
         if (thrown)
@@ -309,16 +309,16 @@ TURNSTILE_COLD auto fail(const Request& request, wait_decision why)
 
 // What a coroutine finds that may take the short cut, and has the budget for it.
 template <class Request>
-TURNSTILE_HOT wait_decision look_before_waiting(Request& request, bool may_skip)
+TURNSTILE_HOT wait_decision attempt_before_suspending(Request& request, bool may_skip)
 {
-    return may_skip && shortcut_budget::spend() ? request.try_now() : wait_decision::unattempted();
+    return may_skip && coop_budget::spend() ? request.try_now() : wait_decision::unattempted();
 }
 
 // A coroutine that need not wait does not suspend: it tries first. Where dropping the result
 // would lose something, only a coroutine that nobody can cancel takes this short cut. Every
 // variable is in the frame, and written there, so there are few.
 template <class Shape, class Request>
-auto wait_in_coroutine(kept_frame, Request request)
+auto wait_in_coroutine(frame_cache, Request request)
     -> asio::awaitable<typename Shape::value_type, typename Shape::executor_type>
 {
     constexpr bool gives_nothing = std::is_void_v<typename Request::result_type>;
@@ -328,8 +328,8 @@ auto wait_in_coroutine(kept_frame, Request request)
         may_skip = !state.slot().is_connected();
     }
 
-    const kept_exception<Shape, Request> exception(request);
-    const wait_decision decision = look_before_waiting(request, may_skip);
+    const predicate_exception<Shape, Request> exception(request);
+    const wait_decision decision = attempt_before_suspending(request, may_skip);
     if (decision.is_granted()) [[likely]] {
         if constexpr (concluding_request<Request>)
             co_return Shape::result(request.conclude_now());
@@ -346,7 +346,7 @@ auto wait_in_coroutine(kept_frame, Request request)
     [[maybe_unused]] auto supplies = supplies_for(request);
     operation_frame<Request, typename Shape::executor_type> operation(request, decision);
     co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
-    shortcut_budget::renew();
+    coop_budget::renew();
     exception.rethrow();
     // NOLINTBEGIN(bugprone-use-after-move)
     if (!operation.result().decision().is_granted()) [[unlikely]]
@@ -365,7 +365,7 @@ auto start_wait(Request request, Token&& token)
 {
     using shape = coroutine_token<std::decay_t<Token>, typename Request::result_type>;
     if constexpr (shape::is_coroutine)
-        return wait_in_coroutine<shape>(kept_frame(), std::move(request));
+        return wait_in_coroutine<shape>(frame_cache(), std::move(request));
     else
         return asio::async_initiate<Token, typename signature_of<typename Request::result_type>::type>(
             initiate_wait<Request>(std::move(request)), token);

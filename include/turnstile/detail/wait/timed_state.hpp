@@ -50,7 +50,7 @@ private:
 // The timer that follows a clock. Asio's own, for which a clock needs at most a
 // specialisation of asio::wait_traits; a test may put another one here.
 template <class Clock>
-struct alarm_timer {
+struct deadline_timer {
     using type = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, on_the_spot>;
 };
 
@@ -163,9 +163,9 @@ private:
         // As if it had rung right now; soon, that is.
         void look_again() noexcept
         {
-            reference hold(&owner_);
+            reference keep_alive(&owner_);
             if (timer_ && owner_.home().post(*this)) {
-                hold.detach();
+                keep_alive.detach();
                 phase_ = phase::returning;
             }
         }
@@ -204,7 +204,7 @@ private:
         public:
             using allocator_type = buffer_allocator<void, memory_size>;
 
-            explicit bell(alarm& a) noexcept : alarm_(&a), hold_(&a.owner_) {}
+            explicit bell(alarm& a) noexcept : alarm_(&a), keep_alive_(&a.owner_) {}
 
             allocator_type get_allocator() const noexcept
             {
@@ -213,12 +213,12 @@ private:
             template <class Error>
             void operator()(const Error&) noexcept
             {
-                alarm_->expired(std::move(hold_));
+                alarm_->expired(std::move(keep_alive_));
             }
 
         private:
             alarm* alarm_;
-            reference hold_;
+            reference keep_alive_;
         };
 
         bool arm() noexcept
@@ -247,12 +247,12 @@ private:
             }
         }
 
-        void expired(reference hold) noexcept
+        void expired(reference keep_alive) noexcept
         {
             if constexpr (!Threading::is_confined) {
                 owner_.ring();
             } else {
-                hold.detach(); // from here on it is the tick's, or kept until the next call
+                keep_alive.detach(); // from here on it is the tick's, or kept until the next call
                 if (!owner_.home().post(*this))
                     missed_.store(true, std::memory_order_release);
             }
@@ -261,7 +261,7 @@ private:
         static void run_tick(intrusive_task& self, task_action action)
         {
             timed_state& owner = static_cast<alarm&>(self).owner_;
-            const reference hold(&owner, false);
+            const reference keep_alive(&owner, false);
             if (action == task_action::invoke)
                 owner.ring();
         }
@@ -273,12 +273,12 @@ private:
                     return;
                 missed_.store(false, std::memory_order_relaxed);
                 phase_ = phase::idle;
-                const reference hold(&owner_, false);
+                const reference keep_alive(&owner_, false);
             }
         }
 
         timed_state& owner_;
-        std::optional<typename alarm_timer<Clock>::type> timer_;
+        std::optional<typename deadline_timer<Clock>::type> timer_;
         phase phase_ = phase::idle;
         nanoseconds wanted_ = never;
         nanoseconds armed_for_ = never;

@@ -12,17 +12,17 @@ namespace turnstile::detail {
 // long as both live; whichever goes first ends the link. So the slot is never touched again
 // after the start, by nobody, and a signal emitted late finds no waiter and does nothing.
 template <class Threading>
-class canceller : cancel_link {
+class wait_cancellation : cancel_link {
 public:
-    canceller(wait_state_ptr<Threading> state, waiter& w) noexcept : state_(std::move(state))
+    wait_cancellation(wait_state_ptr<Threading> state, waiter& w) noexcept : state_(std::move(state))
     {
         target = &w;
-        w.canceller = this;
+        w.cancellation = this;
         w.is_cancellable = true;
     }
-    canceller(const canceller&) = delete;
-    canceller& operator=(const canceller&) = delete;
-    ~canceller() { state_->unlink(*this); }
+    wait_cancellation(const wait_cancellation&) = delete;
+    wait_cancellation& operator=(const wait_cancellation&) = delete;
+    ~wait_cancellation() { state_->unlink(*this); }
 
     void operator()(asio::cancellation_type_t type)
     {
@@ -35,9 +35,9 @@ private:
 };
 
 template <class Threading, class Slot>
-TURNSTILE_NOINLINE void make_canceller(Slot& slot, wait_state<Threading>& state, waiter& w)
+TURNSTILE_NOINLINE void make_wait_cancellation(Slot& slot, wait_state<Threading>& state, waiter& w)
 {
-    slot.template emplace<canceller<Threading>>(wait_state_ptr<Threading>(&state), w);
+    slot.template emplace<wait_cancellation<Threading>>(wait_state_ptr<Threading>(&state), w);
 }
 
 template <class Threading, class Handler>
@@ -45,7 +45,7 @@ TURNSTILE_HOT void arm_cancellation(const Handler& handler, wait_state<Threading
 {
     auto slot = asio::get_associated_cancellation_slot(handler);
     if (slot.is_connected())
-        make_canceller(slot, state, w);
+        make_wait_cancellation(slot, state, w);
 }
 
 } // namespace turnstile::detail

@@ -101,7 +101,7 @@ private:
     // waits for a permit passes on.
     TURNSTILE_HOT collected collect()
     {
-        const bool granted = state_->settle(*this);
+        const bool granted = state_->confirm_grant(*this);
         if constexpr (requires { handler_.note_retry_after(this->retry_after); })
             handler_.note_retry_after(this->retry_after);
         return memory_.collect(request_, *this, granted);
@@ -148,7 +148,7 @@ private:
     void discard()
     {
         const wait_state_ptr<threading> keep_alive(state_); // the route may have held the last
-        state_->abandon(*this);
+        state_->drop(*this);
         [[maybe_unused]] const Handler handler = release_handler();
     }
 

@@ -18,32 +18,32 @@ constexpr bool moves_safely =
     std::is_nothrow_move_constructible_v<T>&& std::is_nothrow_move_assignable_v<T>;
 
 template <class T>
-struct parcel {
+struct nothrow_movable {
     using type = T;
-    static T&& open(T&& value) noexcept { return std::move(value); }
+    static T&& unwrap(T&& value) noexcept { return std::move(value); }
 };
 
 template <class T>
     requires(!moves_safely<T>)
-struct parcel<T> {
+struct nothrow_movable<T> {
     using type = std::unique_ptr<T>;
-    static T open(type&& value) { return value ? T(std::move(*value)) : T(); }
+    static T unwrap(type&& value) { return value ? T(std::move(*value)) : T(); }
 };
 
 // Where making a value from nothing may fail, that is left to where the handler is called.
 template <class T>
     requires(moves_safely<T>&& std::is_default_constructible_v<T> &&
              !std::is_nothrow_default_constructible_v<T>)
-struct parcel<T> {
+struct nothrow_movable<T> {
     using type = std::optional<T>;
-    static T open(type&& value) { return value ? T(std::move(*value)) : T(); }
+    static T unwrap(type&& value) { return value ? T(std::move(*value)) : T(); }
 };
 
 template <class T>
     requires(!moves_safely<T>)
-struct parcel<std::optional<T>> {
+struct nothrow_movable<std::optional<T>> {
     using type = std::unique_ptr<T>;
-    static std::optional<T> open(type&& value)
+    static std::optional<T> unwrap(type&& value)
     {
         return value ? std::optional<T>(std::move(*value)) : std::nullopt;
     }
@@ -51,9 +51,9 @@ struct parcel<std::optional<T>> {
 
 template <class T>
     requires(!moves_safely<T>)
-struct parcel<std::vector<T>> {
+struct nothrow_movable<std::vector<T>> {
     using type = std::vector<std::unique_ptr<T>>;
-    static std::vector<T> open(type&& values)
+    static std::vector<T> unwrap(type&& values)
     {
         std::vector<T> all;
         all.reserve(values.size());
@@ -75,13 +75,13 @@ struct signature_of<void> {
 
 // An operation's error and value.
 template <class T>
-struct outcome {
+struct wait_outcome {
     error_code error;
-    typename parcel<T>::type value{};
+    typename nothrow_movable<T>::type value{};
 };
 
 template <>
-struct outcome<void> {
+struct wait_outcome<void> {
     error_code error;
 };
 

@@ -12,8 +12,8 @@ namespace turnstile::detail {
 template <class Request>
 concept concluding_request = requires(Request& request, typename Request::waiter_type& w)
 {
-    requires std::same_as<decltype(request.conclude(w)), outcome<typename Request::result_type>>;
-    requires std::same_as<decltype(request.conclude_now()), outcome<typename Request::result_type>>;
+    requires std::same_as<decltype(request.conclude(w)), wait_outcome<typename Request::result_type>>;
+    requires std::same_as<decltype(request.conclude_now()), wait_outcome<typename Request::result_type>>;
 };
 
 } // namespace turnstile::detail

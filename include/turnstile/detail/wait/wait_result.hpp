@@ -28,9 +28,9 @@ auto grant_of(Request& request, [[maybe_unused]] typename Request::waiter_type& 
 
 // What a waiter was granted, or why it was not.
 template <class Request>
-outcome<typename Request::result_type> outcome_of(Request& request, typename Request::waiter_type& w, bool granted)
+wait_outcome<typename Request::result_type> wait_outcome_of(Request& request, typename Request::waiter_type& w, bool granted)
 {
-    outcome<typename Request::result_type> result;
+    wait_outcome<typename Request::result_type> result;
     if (!granted)
         result.error = w.error();
     else if constexpr (concluding_request<Request>)

@@ -35,14 +35,14 @@ namespace turnstile::detail {
 // object's reference when the object is destroyed while some are out (keep_for_handles()); the
 // last handle that is given back drops it (ready_list::drop_handles_reference()).
 template <class Threading>
-class TURNSTILE_EXPORT wait_state : public context_member {
+class TURNSTILE_EXPORT wait_state : public service_member {
 public:
     using mutex_type = typename Threading::mutex_type;
     static constexpr bool is_confined = Threading::is_confined;
 
     template <class Executor>
     explicit wait_state(const Executor& executor)
-        : context_member(asio::query(executor, asio::execution::context)), home_(executor),
+        : service_member(asio::query(executor, asio::execution::context)), home_(executor),
           drain_(*this)
     {
     }
@@ -69,7 +69,7 @@ public:
     }
 
     // Called on w's executor as it completes; whether it gets what it waited for.
-    TURNSTILE_HOT bool settle(waiter& w) noexcept
+    TURNSTILE_HOT bool confirm_grant(waiter& w) noexcept
     {
         // Without a cancellation handler nobody else can change w's fate any more.
         if (w.is_cancellable)
@@ -88,7 +88,7 @@ public:
     void refuse(waiter& w, wait_decision why) noexcept;
 
     // w is destroyed without completing: what it was granted goes to the next.
-    void abandon(waiter& w) noexcept;
+    void drop(waiter& w) noexcept;
 
     // The object is being destroyed: every waiter completes with operation_aborted. Returns
     // whether the object's reference belongs to the handles that are out: then the state may be
@@ -120,7 +120,7 @@ protected:
     virtual bool outlives_object(const waiter&) const noexcept { return false; }
     // w was granted, but the object was destroyed before w completed: a state that counts its
     // handles counts one less.
-    virtual void forfeit(waiter&, ready_list&) noexcept {}
+    virtual void return_handle(waiter&, ready_list&) noexcept {}
     // The object is being destroyed: whether handles are out, which keep its reference.
     virtual bool keep_for_handles() noexcept { return false; }
     // Moves every queued waiter to the list, from all queues.
@@ -251,16 +251,16 @@ private:
     {
         if (holds_idle_work() && !drain_.is_queued()) [[unlikely]]
             return send_last();
-        unlock_and_post(somebody_is_ready && drain_.claim());
+        unlock_and_post(somebody_is_ready && drain_.schedule());
     }
-    void unlock_and_post(bool claimed) noexcept
+    void unlock_and_post(bool scheduled) noexcept
     {
         mutex_.unlock();
-        if (claimed)
+        if (scheduled)
             drain_.post();
     }
     // Under the lock: if w was granted, that goes to the next, and w ends so instead.
-    void pass_on(waiter& w, wait_decision instead, ready_list& ready) noexcept;
+    void revoke(waiter& w, wait_decision instead, ready_list& ready) noexcept;
     TURNSTILE_COLD void send_last() noexcept;
     TURNSTILE_COLD void send_foreign(waiter& w) noexcept;
     TURNSTILE_COLD void send_foreign(ready_list& ready) noexcept;
@@ -275,8 +275,8 @@ private:
     // does not return.
     work_guard home_work_;
     completion_drain<Threading> drain_;
-    typename Threading::template cell<std::size_t> references_{0};
-    typename Threading::template cell<bool> alive_{true};
+    policy_atomic<Threading, std::size_t> references_{0};
+    policy_atomic<Threading, bool> alive_{true};
     bool shut_down_ = false;
     // For called_from_wrong_strand().
     std::atomic<std::thread::id> drained_by_{};

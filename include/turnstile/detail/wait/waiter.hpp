@@ -50,7 +50,7 @@ public:
     error_code error() const noexcept { return decision_.error(); }
 
     // Set while a cancellation handler points here; guarded by the object's lock.
-    cancel_link* canceller = nullptr;
+    cancel_link* cancellation = nullptr;
     // Whether there ever was one; not changed once the operation has been handed over.
     bool is_cancellable = false;
     // Whether it queues for a waiter of another state, on that one's way. If there is no memory for

@@ -52,8 +52,8 @@ struct circuit_waiter : waiter {
 // are out leaves them a reference, which the last one drops. An orphaned state is never `clean`.
 template <class Threading, clock_policy Clock>
 class TURNSTILE_EXPORT breaker_state final
-    : public telling_state<Threading, circuit_change, timed_state<Threading, Clock>> {
-    using base = telling_state<Threading, circuit_change, timed_state<Threading, Clock>>;
+    : public observable_state<Threading, circuit_change, timed_state<Threading, Clock>> {
+    using base = observable_state<Threading, circuit_change, timed_state<Threading, Clock>>;
 
 public:
     template <class Executor>
@@ -94,7 +94,7 @@ public:
         intrusive_ptr_add_ref(this);
         this->update([&](ready_list&) {
             is_orphaned_ = true;
-            settle();
+            update_word();
         });
         if (set_bits(out_, orphaned) == 0)
             intrusive_ptr_release(this);
@@ -154,7 +154,7 @@ private:
     void at_present(F f) noexcept;
     void catch_up(nanoseconds now, ready_list& ready) noexcept;
     void changed(ready_list& ready) noexcept;
-    void settle() noexcept;
+    void update_word() noexcept;
     void set_alarm() noexcept;
     void ask_generator() noexcept;
     std::uint64_t word() const noexcept;
@@ -164,9 +164,9 @@ private:
     }
 
     breaker_policy policy_; // guarded by the lock, as all that is no cell
-    typename Threading::template cell<std::uint64_t> word_{0};
-    typename Threading::template cell<std::uint64_t> quick_successes_{0};
-    typename Threading::template cell<std::uint64_t> out_{0};
+    policy_atomic<Threading, std::uint64_t> word_{0};
+    policy_atomic<Threading, std::uint64_t> quick_successes_{0};
+    policy_atomic<Threading, std::uint64_t> out_{0};
     breaker_stats totals_;
     std::array<waiter_list, 3> waiting_for_;
     bool is_orphaned_ = false;
@@ -187,7 +187,7 @@ void breaker_state<Threading, Clock>::at_present(F f) noexcept
         const nanoseconds now = base::now();
         catch_up(now, ready);
         f(now, ready);
-        settle();
+        update_word();
     });
 }
 
@@ -225,7 +225,7 @@ void breaker_state<Threading, Clock>::report_slowly(const breaker_ticket& ticket
                                                      : totals_.ignored);
         if (policy_.report(ticket, outcome, now))
             changed(ready);
-        settle();
+        update_word();
     });
 }
 
@@ -290,7 +290,7 @@ void breaker_state<Threading, Clock>::changed(ready_list& ready) noexcept
 
 // Makes what the policy says now known to those who come without the lock.
 template <class Threading, clock_policy Clock>
-void breaker_state<Threading, Clock>::settle() noexcept
+void breaker_state<Threading, Clock>::update_word() noexcept
 {
     word_.store(word(), std::memory_order_release);
     set_alarm();
@@ -343,7 +343,7 @@ template <class Threading, clock_policy Clock>
 void breaker_state<Threading, Clock>::wake(ready_list& ready) noexcept
 {
     catch_up(base::now(), ready);
-    settle();
+    update_word();
 }
 
 // ------------------------------------------------------------- without the lock ----
@@ -374,7 +374,7 @@ void breaker_state<Threading, Clock>::ask_generator() noexcept
     }
     this->update([&](ready_list&) {
         policy_.set_break_duration(generation, duration);
-        settle();
+        update_word();
     });
 }
 

@@ -64,10 +64,10 @@ struct bulkhead_waiter : permit_waiter {
 // long, so the first in line has the earliest deadline, and the alarm is set for that one.
 template <class Threading, clock_policy Clock>
 class TURNSTILE_EXPORT bulkhead_state final
-    : public telling_state<Threading, limit_change,
+    : public observable_state<Threading, limit_change,
                            timed_state<Threading, Clock, semaphore_state<Threading>>> {
     using semaphore = semaphore_state<Threading>;
-    using base = telling_state<Threading, limit_change, timed_state<Threading, Clock, semaphore>>;
+    using base = observable_state<Threading, limit_change, timed_state<Threading, Clock, semaphore>>;
 
 public:
     template <class Executor>

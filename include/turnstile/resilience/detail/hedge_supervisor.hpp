@@ -59,7 +59,7 @@ public:
     counter hedge_won{0};
 
 private:
-    mutable light_mutex mutex_;
+    mutable spin_mutex mutex_;
     latency_estimator latencies_;
 };
 

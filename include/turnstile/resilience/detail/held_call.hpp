@@ -19,7 +19,7 @@ namespace turnstile::detail {
 TURNSTILE_EXPORT call_outcome usual_outcome(const failure& f) noexcept;
 
 // The same by the user's rule for failed calls, if there is one.
-inline call_outcome outcome_of(const failure& f,
+inline call_outcome classify_failure(const failure& f,
                                const std::function<call_outcome(const failure&)>& rule)
 {
     if (!f)
@@ -100,7 +100,7 @@ private:
             return call_outcome::ignored; // its object is gone, and with it what a rule may use
         try {
             if constexpr (std::is_same_v<Classify, usual_classifier>)
-                return outcome_of(traits::failure_of(results), call_.state()->rule());
+                return classify_failure(traits::failure_of(results), call_.state()->rule());
             else
                 return std::apply(classify_, results);
         } catch (...) {

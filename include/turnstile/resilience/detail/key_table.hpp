@@ -45,7 +45,7 @@ protected:
     virtual ~key_node() = default;
 
 private:
-    typename Threading::template cell<std::size_t> references_{0};
+    policy_atomic<Threading, std::size_t> references_{0};
 };
 
 // A hash table of such nodes that calls no code of the user's, and neither allocates nor frees:

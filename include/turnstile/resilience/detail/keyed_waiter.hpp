@@ -87,7 +87,7 @@ struct key_bucket {
         return {when.time, saturating_add(origin, nanoseconds(before)), refunds};
     }
     // Nothing is reserved here, and the line is as simple as the bucket.
-    void settle(nanoseconds) noexcept {}
+    void apply_due_promises(nanoseconds) noexcept {}
     bool has_promised() const noexcept { return false; }
     void joining(rate_waiter&, nanoseconds, const rate_line&) noexcept {}
     void note_change() noexcept {}

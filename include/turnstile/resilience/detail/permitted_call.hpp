@@ -64,7 +64,7 @@ public:
         using call = permitted_call<op_type, executor_type, handler_type, Enter>;
         const wait_decision decision = request_.try_now();
         if (!decision.is_granted())
-            return start_operation(request_, decision,
+            return launch_wait(request_, decision,
                                    call{std::forward<Op>(op), request_.executor(),
                                         std::forward<Handler>(handler), std::move(enter),
                                         request_.retry_after, stage_name()},

@@ -75,7 +75,7 @@ public:
     outcome try_take(nanoseconds now, std::uint64_t n, rate_stamp& stamp) noexcept;
 
     // Everything below is under the lock; what changes something, between hold() and release().
-    void hold() noexcept;
+    void close_fast_path() noexcept;
     void release(bool keep) noexcept;
 
     // What the line needs of a Bucket; see rate_line.hpp. What is expected is exact for one
@@ -87,15 +87,15 @@ public:
     nanoseconds expected(nanoseconds now, std::uint64_t n, const rate_line& line) noexcept;
     bool can_add(nanoseconds now, std::uint64_t n, const rate_line& line) const noexcept;
     rate_stamp take(rate_moment when, std::uint64_t n) noexcept;
-    void settle(nanoseconds now) noexcept;
+    void apply_due_promises(nanoseconds now) noexcept;
     bool has_promised() const noexcept { return !promised_.empty(); }
     void joining(rate_waiter& w, nanoseconds now, const rate_line& line) noexcept;
     void note_change() noexcept { ++changes_; }
 
     // Promises claim.need permits for claim.ready_at, behind the line.
-    void reserve(rate_claim& claim, nanoseconds now, const rate_line& line) noexcept;
+    void reserve(rate_promise& promise, nanoseconds now, const rate_line& line) noexcept;
     // The claim will not be used.
-    void cancel(rate_claim& claim, nanoseconds now) noexcept;
+    void cancel(rate_promise& promise, nanoseconds now) noexcept;
 
     void give_back(nanoseconds now, std::uint64_t n, const rate_stamp& stamp) noexcept;
     std::uint64_t available(nanoseconds now) noexcept;
@@ -161,7 +161,7 @@ private:
     }
     bool fits(nanoseconds now, rate_moment when, std::uint64_t n, std::uint64_t ahead) noexcept;
     void find_latest() noexcept;
-    void forget(rate_claim& claim) noexcept;
+    void forget(rate_promise& promise) noexcept;
     void settle_first() noexcept;
     bool has_simple(const rate_line& line) const noexcept
     {
@@ -180,23 +180,20 @@ private:
         const_cast<rate_levels*>(this)->each(f);
     }
 
-    template <class T>
-    using cell = typename Threading::template cell<T>;
-
-    cell<std::uint64_t> word_{0};
-    cell<gcra::ticks> scale_{1};
-    cell<gcra::ticks> interval_{1};
-    cell<gcra::ticks> limit_{0};
-    cell<std::int64_t> origin_{0};
-    cell<std::uint64_t> refunds_{0};
-    cell<std::uint64_t> burst_{0};
+    policy_atomic<Threading, std::uint64_t> word_{0};
+    policy_atomic<Threading, gcra::ticks> scale_{1};
+    policy_atomic<Threading, gcra::ticks> interval_{1};
+    policy_atomic<Threading, gcra::ticks> limit_{0};
+    policy_atomic<Threading, std::int64_t> origin_{0};
+    policy_atomic<Threading, std::uint64_t> refunds_{0};
+    policy_atomic<Threading, std::uint64_t> burst_{0};
     gcra::ticks peak_ = 0; // no word was larger before it was lowered
     std::vector<bandwidth> limits_;
     std::vector<gcra> rules_; // after the first
     std::vector<gcra::ticks> full_;
     std::vector<bounds> around_; // of all buckets
 
-    boost::intrusive::list<rate_claim> promised_; // in the order of their times
+    boost::intrusive::list<rate_promise> promised_; // in the order of their times
     std::uint64_t promised_need_ = 0;
     std::uint64_t reservations_ = 0;
     bool latest_is_early_ = false; // `latest` may be earlier than necessary

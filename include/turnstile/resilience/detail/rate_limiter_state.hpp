@@ -20,8 +20,8 @@ namespace turnstile::detail {
 // line is empty and there is one bucket, permits are taken without the lock.
 template <class Threading, class Clock>
 class TURNSTILE_EXPORT rate_limiter_state final
-    : public telling_state<Threading, rate_event, timed_state<Threading, Clock>> {
-    using base = telling_state<Threading, rate_event, timed_state<Threading, Clock>>;
+    : public observable_state<Threading, rate_event, timed_state<Threading, Clock>> {
+    using base = observable_state<Threading, rate_event, timed_state<Threading, Clock>>;
     using levels_type = rate_levels<Threading>;
 
 public:
@@ -69,12 +69,12 @@ public:
 
     // Takes n permits that will be there later, and says when. If that is after `within`, says how
     // long it would have taken.
-    error_code reserve(rate_claim& claim, std::uint64_t n, nanoseconds within,
+    error_code reserve(rate_promise& promise, std::uint64_t n, nanoseconds within,
                        nanoseconds& when) noexcept;
     // The claim will not be used.
-    void cancel_claim(rate_claim& claim) noexcept;
+    void cancel_promise(rate_promise& promise) noexcept;
     // The claim will be used, but its holder is gone.
-    void drop_claim(std::unique_ptr<rate_claim> claim) noexcept;
+    void drop_promise(std::unique_ptr<rate_promise> promise) noexcept;
 
     nanoseconds time_until(std::uint64_t n) noexcept;
     std::uint64_t available() noexcept;
@@ -83,10 +83,7 @@ public:
     rate_stats stats() noexcept;
 
 private:
-    template <class T>
-    using cell = typename Threading::template cell<T>;
-
-    static void count(cell<std::uint64_t>& c, std::uint64_t n) noexcept
+    static void count(policy_atomic<Threading, std::uint64_t>& c, std::uint64_t n) noexcept
     {
         c.fetch_add(n, std::memory_order_relaxed);
     }
@@ -113,7 +110,7 @@ private:
     void serve(nanoseconds now, ready_list& ready) noexcept
     {
         serve_line(now, ready);
-        finish(now);
+        rearm(now);
     }
     void serve_line(nanoseconds now, ready_list& ready) noexcept;
     void note_decided(rate_waiter& w, ready_list& ready) noexcept;
@@ -124,12 +121,12 @@ private:
     }
     wait_decision look_locked(nanoseconds now, std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
                         nanoseconds& retry_after) noexcept;
-    void finish(nanoseconds now) noexcept;
+    void rearm(nanoseconds now) noexcept;
 
     levels_type levels_;
     const rate_options options_;
-    cell<std::uint64_t> granted_{0};
-    cell<std::uint64_t> rejected_{0};
+    policy_atomic<Threading, std::uint64_t> granted_{0};
+    policy_atomic<Threading, std::uint64_t> rejected_{0};
     // Guarded by the lock.
     rate_line line_;
     std::uint64_t waited_ = 0;
@@ -145,7 +142,7 @@ wait_decision rate_limiter_state<Threading, Clock>::look(std::uint64_t n, nanose
         const nanoseconds now = this->now();
         serve_line(now, ready);
         const wait_decision v = look_locked(now, n, deadline, stamp, retry_after);
-        finish(now);
+        rearm(now);
         return v;
     });
 }
@@ -179,7 +176,7 @@ bool rate_limiter_state<Threading, Clock>::admit(waiter& plain) noexcept
             note_rejection(errc::rejected, w.need, w.retry_after);
         }
     }
-    finish(now);
+    rearm(now);
     return !w.is_pending();
 }
 
@@ -193,7 +190,7 @@ bool rate_limiter_state<Threading, Clock>::admit_among(waiter& w, ready_list& re
 template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::serve_line(nanoseconds now, ready_list& ready) noexcept
 {
-    levels_.hold();
+    levels_.close_fast_path();
     line_.serve(levels_, now, [&](rate_waiter& w) { note_decided(w, ready); });
 }
 
@@ -211,7 +208,7 @@ void rate_limiter_state<Threading, Clock>::note_decided(rate_waiter& w, ready_li
 
 // The first in the line is woken in time; while the line is empty, the fast path is open.
 template <class Threading, class Clock>
-void rate_limiter_state<Threading, Clock>::finish(nanoseconds now) noexcept
+void rate_limiter_state<Threading, Clock>::rearm(nanoseconds now) noexcept
 {
     if (line_.empty())
         this->sleep();
@@ -235,7 +232,7 @@ template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::take_back(waiter& w, ready_list& ready) noexcept
 {
     const nanoseconds now = this->now();
-    levels_.hold();
+    levels_.close_fast_path();
     levels_.give_back(now, as_rate(w).need, as_rate(w).stamp);
     count_grant(-as_rate(w).need);
     ++cancelled_;
@@ -247,7 +244,7 @@ void rate_limiter_state<Threading, Clock>::give_back(std::uint64_t n, const rate
 {
     this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = this->now();
-        levels_.hold();
+        levels_.close_fast_path();
         levels_.give_back(now, n, stamp);
         count_grant(-n);
         serve(now, ready);
@@ -258,14 +255,14 @@ template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::take_all(waiter_list& out) noexcept
 {
     const nanoseconds now = this->now();
-    levels_.hold();
+    levels_.close_fast_path();
     line_.take_all(out);
-    finish(now);
+    rearm(now);
     base::take_all(out);
 }
 
 template <class Threading, class Clock>
-error_code rate_limiter_state<Threading, Clock>::reserve(rate_claim& claim, std::uint64_t n,
+error_code rate_limiter_state<Threading, Clock>::reserve(rate_promise& promise, std::uint64_t n,
                                                 nanoseconds within, nanoseconds& when) noexcept
 {
     const wait_decision result = this->update_and_tell([&](ready_list& ready) {
@@ -279,38 +276,38 @@ error_code rate_limiter_state<Threading, Clock>::reserve(rate_claim& claim, std:
         if (v.is_pending() && !levels_.can_add(now, n, line_))
             v = wait_decision::refused(errc::rejected);
         if (v.is_pending()) {
-            claim.need = n;
-            claim.ready_at = when;
-            levels_.reserve(claim, now, line_);
+            promise.need = n;
+            promise.ready_at = when;
+            levels_.reserve(promise, now, line_);
             count_grant(n);
         } else {
             note_rejection(v.code(), n, delay);
             when = delay;
         }
-        finish(now);
+        rearm(now);
         return v;
     });
     return result.is_refused() ? result.error() : error_code();
 }
 
 template <class Threading, class Clock>
-void rate_limiter_state<Threading, Clock>::cancel_claim(rate_claim& claim) noexcept
+void rate_limiter_state<Threading, Clock>::cancel_promise(rate_promise& promise) noexcept
 {
     this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve_line(now, ready);
-        levels_.cancel(claim, now);
-        count_grant(-claim.need);
+        levels_.cancel(promise, now);
+        count_grant(-promise.need);
         serve(now, ready);
     });
 }
 
 template <class Threading, class Clock>
-void rate_limiter_state<Threading, Clock>::drop_claim(std::unique_ptr<rate_claim> claim) noexcept
+void rate_limiter_state<Threading, Clock>::drop_promise(std::unique_ptr<rate_promise> promise) noexcept
 {
     this->guarded([&] {
-        if (claim->is_promised())
-            claim.release()->is_dropped = true;
+        if (promise->is_promised())
+            promise.release()->is_dropped = true;
     });
 }
 

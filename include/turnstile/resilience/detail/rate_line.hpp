@@ -140,7 +140,7 @@ public:
             }
             decided(w);
         }
-        bucket.settle(now);
+        bucket.apply_due_promises(now);
     }
 
     // After a change of the limits: fails the waiters that ask for too much, or can no longer be

@@ -34,12 +34,12 @@ struct rate_waiter : waiter {
     std::uint64_t reservations = 0; // how many had been made when it joined the line
 };
 
-using rate_claim_hook = boost::intrusive::list_base_hook<>;
+using rate_promise_hook = boost::intrusive::list_base_hook<>;
 
 // The permits of a reservation. Until ready_at they are promised, and in the list of promises;
 // then they are taken from the buckets.
-struct rate_claim : rate_claim_hook {
-    bool is_promised() const noexcept { return rate_claim_hook::is_linked(); }
+struct rate_promise : rate_promise_hook {
+    bool is_promised() const noexcept { return rate_promise_hook::is_linked(); }
 
     std::uint64_t need = 1;
     nanoseconds ready_at{};

@@ -82,9 +82,9 @@ private:
     void take_all(waiter_list& out) noexcept override;
 
     // Written under the lock, and looked at without it.
-    typename Threading::template cell<std::size_t> parties_;
-    typename Threading::template cell<std::size_t> arrived_{0}; // those in queue_
-    typename Threading::template cell<bool> broken_{false};
+    policy_atomic<Threading, std::size_t> parties_;
+    policy_atomic<Threading, std::size_t> arrived_{0}; // those in queue_
+    policy_atomic<Threading, bool> broken_{false};
 
     const std::function<void()> action_;
     const bool cancelling_breaks_;

@@ -32,7 +32,7 @@ public:
     {
     }
 
-    tested_predicate<Predicate>& tested() noexcept { return predicate_; }
+    guarded_predicate<Predicate>& predicate_guard() noexcept { return predicate_; }
 
     const executor_type& executor() const noexcept { return condition_->executor(); }
     condition_state<threading>& state() const noexcept { return condition_->state(); }
@@ -62,7 +62,7 @@ private:
     lock_type* lock_;
     semaphore_state<threading>* mutex_state_ = nullptr;
     Mutex* mutex_ = nullptr; // while the lock is let go
-    tested_predicate<Predicate> predicate_;
+    guarded_predicate<Predicate> predicate_;
 };
 
 } // namespace turnstile::detail

@@ -154,7 +154,7 @@ private:
     void pass_on(waiter_type& from, ready_list& ready) noexcept;
     void note_who_waits() noexcept;
 
-    typename Threading::template cell<bool> awaited_{false};
+    policy_atomic<Threading, bool> awaited_{false};
     std::uint64_t arrivals_ = 0;
     std::uint64_t given_ = 0; // notifications, those to all not counted
     arrival_order line_;

@@ -123,7 +123,7 @@ private:
 
     const std::int64_t lower_;
     const std::int64_t upper_;
-    typename Threading::template cell<std::int64_t> word_;
+    policy_atomic<Threading, std::int64_t> word_;
     tree rising_;  // those who wait for at least so much
     tree falling_; // those who wait for at most so much; predicates are in queue_
 };

@@ -54,7 +54,7 @@ private:
     void reconsider(ready_list& ready) noexcept override;
     void take_back(waiter&, ready_list&) noexcept override {}
 
-    typename Threading::template cell<flag> word_;
+    policy_atomic<Threading, flag> word_;
 };
 
 extern template class event_state<thread_safe>;

@@ -40,7 +40,7 @@ public:
     void start(latch_waiter& w) noexcept;
 
 private:
-    typename Threading::template cell<std::uint64_t> count_;
+    policy_atomic<Threading, std::uint64_t> count_;
 };
 
 extern template class latch_state<thread_safe>;

@@ -141,7 +141,7 @@ protected:
     bool admit(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override { serve(ready); }
     void take_back(waiter& w, ready_list& ready) noexcept override;
-    void forfeit(waiter& w, ready_list& ready) noexcept override;
+    void return_handle(waiter& w, ready_list& ready) noexcept override;
     bool keep_for_handles() noexcept override;
     bool put(std::uint64_t n, std::uint64_t how, ready_list& ready) noexcept;
     void set_maximum(std::uint64_t maximum, ready_list& ready) noexcept;
@@ -195,8 +195,8 @@ private:
     void serve_newcomer() noexcept;
     permit_waiter& head() noexcept { return static_cast<permit_waiter&>(this->queue_.front()); }
 
-    typename Threading::template cell<std::uint64_t> word_;
-    typename Threading::template cell<std::uint64_t> maximum_;
+    policy_atomic<Threading, std::uint64_t> word_;
+    policy_atomic<Threading, std::uint64_t> maximum_;
     const std::uint64_t granted_as_; // to those who wait
     std::uint64_t withheld_ = 0;     // by resize(), from what comes back; guarded by the lock
 };

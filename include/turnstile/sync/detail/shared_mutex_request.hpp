@@ -11,7 +11,7 @@ namespace turnstile::detail {
 
 // A wait for a lock of the type Lock, which is to hold `wants`. The lock is made without the owner,
 // which may be gone by then.
-template <class Owner, class Lock, hold wants>
+template <class Owner, class Lock, lock_mode wants>
 struct shared_mutex_request {
     using executor_type = typename Owner::executor_type;
     using threading = typename Owner::threading_policy;
@@ -28,7 +28,7 @@ struct shared_mutex_request {
     TURNSTILE_HOT wait_decision try_now() const noexcept
     {
         check_strand();
-        return state_ptr->try_take(hold::nothing, wants) ? wait_decision::granted() : wait_decision::pending();
+        return state_ptr->try_take(lock_mode::nothing, wants) ? wait_decision::granted() : wait_decision::pending();
     }
     void give_back() const noexcept { state_ptr->give(wants); }
     void prepare(shared_waiter& w) const noexcept { w.wants = wants; }
@@ -38,9 +38,9 @@ struct shared_mutex_request {
 
 // A wait to exchange the lock in `held`, which has `has`, for an exclusive one. A dropped
 // result takes the held lock with it, so it is not refundable.
-template <class Owner, class Held, hold has>
-struct upgrade_request : shared_mutex_request<Owner, unique_lock<Owner>, hold::exclusive> {
-    using base = shared_mutex_request<Owner, unique_lock<Owner>, hold::exclusive>;
+template <class Owner, class Held, lock_mode has>
+struct upgrade_request : shared_mutex_request<Owner, unique_lock<Owner>, lock_mode::exclusive> {
+    using base = shared_mutex_request<Owner, unique_lock<Owner>, lock_mode::exclusive>;
     using waiter_type = upgrade_waiter;
     static constexpr bool refundable = false;
 
@@ -53,13 +53,13 @@ struct upgrade_request : shared_mutex_request<Owner, unique_lock<Owner>, hold::e
         this->check_strand();
         if (lock_access::state_of(*held) != this->state_ptr)
             return wait_decision::refused(errc::not_locked);
-        return this->state().try_take(has, hold::exclusive) ? wait_decision::granted() : wait_decision::pending();
+        return this->state().try_take(has, lock_mode::exclusive) ? wait_decision::granted() : wait_decision::pending();
     }
-    void give_back() const noexcept { this->state().give(hold::exclusive, has); }
+    void give_back() const noexcept { this->state().give(lock_mode::exclusive, has); }
     void prepare(upgrade_waiter& w) const noexcept
     {
         w.has = has;
-        w.wants = hold::exclusive;
+        w.wants = lock_mode::exclusive;
         w.handle = held;
     }
     unique_lock<Owner> take_now() const noexcept

@@ -24,13 +24,13 @@ inline constexpr auto detail::enum_names<lock_preference> =
 namespace detail {
 
 // The ways to hold a shared_mutex_state.
-enum class hold : unsigned char { nothing, shared, upgradable, exclusive };
+enum class lock_mode : unsigned char { nothing, shared, upgradable, exclusive };
 
 // Waits to exchange what it has, usually nothing, for what it wants.
 struct shared_waiter : waiter {
     using waiter::waiter;
-    hold has = hold::nothing;
-    hold wants = hold::shared;
+    lock_mode has = lock_mode::nothing;
+    lock_mode wants = lock_mode::shared;
     std::uint64_t ticket = 0; // its number in the order of arrival
 };
 
@@ -72,7 +72,7 @@ public:
     }
 
     lock_preference preference() const noexcept { return preference_; }
-    bool is_held(hold how) const noexcept
+    bool is_held(lock_mode how) const noexcept
     {
         return holds(word_.load(std::memory_order_acquire), how);
     }
@@ -80,7 +80,7 @@ public:
     bool is_orphaned() const noexcept { return word_.load(std::memory_order_acquire) & orphaned; }
 
     // Takes what it wants for what it has, if that needs no waiting.
-    TURNSTILE_HOT bool try_take(hold has, hold wants, way how = way::as_handle) noexcept
+    TURNSTILE_HOT bool try_take(lock_mode has, lock_mode wants, way how = way::as_handle) noexcept
     {
         return word_.update(quick_exchange{has, wants, how}, std::memory_order_acquire) ||
                (overlooks_waiters(has, wants) && try_contended(wants, how));
@@ -88,7 +88,7 @@ public:
 
     // Gives what it has for something less; false, and no change, if nobody holds that. An upgrade
     // that waits with the lock of `handle` fails.
-    TURNSTILE_HOT bool give(hold has, hold keeps = hold::nothing, way how = way::as_handle,
+    TURNSTILE_HOT bool give(lock_mode has, lock_mode keeps = lock_mode::nothing, way how = way::as_handle,
                             const void* handle = nullptr) noexcept
     {
         return word_.update(quick_exchange{has, keeps, how}, std::memory_order_release) ||
@@ -96,9 +96,9 @@ public:
     }
 
     // Makes what is held by hand a handle's; false, and no change, if nobody holds that by hand.
-    bool adopt(hold what) noexcept;
+    bool adopt(lock_mode what) noexcept;
     // The reverse, for what `handle` holds.
-    void detach(hold what, const void* handle) noexcept;
+    void detach(lock_mode what, const void* handle) noexcept;
 
 private:
     static constexpr word_type contended = 1;
@@ -111,29 +111,29 @@ private:
     static constexpr word_type all_held = all_readers | upgrader | writer;
     static constexpr int handles_place = 32;
 
-    static constexpr word_type part(hold h) noexcept
+    static constexpr word_type part(lock_mode h) noexcept
     {
         switch (h) {
-        case hold::shared:
+        case lock_mode::shared:
             return reader;
-        case hold::upgradable:
+        case lock_mode::upgradable:
             return upgrader;
-        case hold::exclusive:
+        case lock_mode::exclusive:
             return writer;
-        case hold::nothing:
+        case lock_mode::nothing:
             break;
         }
         return 0;
     }
-    static constexpr word_type part(hold h, way how) noexcept
+    static constexpr word_type part(lock_mode h, way how) noexcept
     {
         return how == way::by_hand ? part(h) : part(h) | part(h) << handles_place;
     }
-    static constexpr word_type with(word_type word, hold h, way how = way::as_handle) noexcept
+    static constexpr word_type with(word_type word, lock_mode h, way how = way::as_handle) noexcept
     {
         return word + part(h, how);
     }
-    static constexpr word_type without(word_type word, hold h, way how = way::as_handle) noexcept
+    static constexpr word_type without(word_type word, lock_mode h, way how = way::as_handle) noexcept
     {
         return word - part(h, how);
     }
@@ -142,27 +142,27 @@ private:
     {
         return static_cast<std::uint32_t>(word);
     }
-    TURNSTILE_HOT static constexpr bool holds(word_type word, hold h) noexcept
+    TURNSTILE_HOT static constexpr bool holds(word_type word, lock_mode h) noexcept
     {
-        const word_type place = h == hold::shared ? all_readers : part(h);
-        return h == hold::nothing || (low(word) & low(place)) != 0;
+        const word_type place = h == lock_mode::shared ? all_readers : part(h);
+        return h == lock_mode::nothing || (low(word) & low(place)) != 0;
     }
-    TURNSTILE_HOT static constexpr bool holds(word_type word, hold h, way how) noexcept
+    TURNSTILE_HOT static constexpr bool holds(word_type word, lock_mode h, way how) noexcept
     {
         // The readers are at the top of both halves, and nobody is a handle's in one of them only.
-        if (h == hold::shared && how == way::as_handle)
+        if (h == lock_mode::shared && how == way::as_handle)
             return word >= part(h, how);
         const word_type handles = word >> handles_place;
         return holds(how == way::as_handle ? handles : (word & all_held) - handles, h);
     }
-    TURNSTILE_HOT static constexpr bool is_free_for(word_type held, hold wanted) noexcept
+    TURNSTILE_HOT static constexpr bool is_free_for(word_type held, lock_mode wanted) noexcept
     {
         switch (wanted) {
-        case hold::nothing:
+        case lock_mode::nothing:
             return true;
-        case hold::shared:
+        case lock_mode::shared:
             return (low(held) & low(writer | many_readers)) == 0;
-        case hold::upgradable:
+        case lock_mode::upgradable:
             return (low(held) & low(writer | upgrader)) == 0;
         default:
             return (low(held) & low(all_held)) == 0;
@@ -172,15 +172,15 @@ private:
     // What is done to the word without the lock, if nobody waits. A struct, since what a lambda has
     // captured is not inlined.
     struct quick_exchange {
-        hold has;
-        hold wants;
+        lock_mode has;
+        lock_mode wants;
         way how;
 
         // A handle has what it gives, unless its upgrade was granted and has not completed: then
         // there is a writer.
         TURNSTILE_HOT constexpr word_type taken_over() const noexcept
         {
-            const bool can_be_upgraded = has == hold::shared || has == hold::upgradable;
+            const bool can_be_upgraded = has == lock_mode::shared || has == lock_mode::upgradable;
             return can_be_upgraded && how == way::as_handle ? writer : 0;
         }
 
@@ -195,19 +195,19 @@ private:
         }
     };
 
-    bool overlooks_waiters(hold has, hold wants) const noexcept
+    bool overlooks_waiters(lock_mode has, lock_mode wants) const noexcept
     {
-        return preference_ == lock_preference::prefer_readers && has == hold::nothing &&
-               wants != hold::exclusive;
+        return preference_ == lock_preference::prefer_readers && has == lock_mode::nothing &&
+               wants != lock_mode::exclusive;
     }
 
-    bool try_contended(hold wants, way how) noexcept;
-    bool give_contended(hold has, hold keeps, way how, const void* handle) noexcept;
+    bool try_contended(lock_mode wants, way how) noexcept;
+    bool give_contended(lock_mode has, lock_mode keeps, way how, const void* handle) noexcept;
 
     bool admit(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override;
     void take_back(waiter& w, ready_list& ready) noexcept override;
-    void forfeit(waiter& w, ready_list& ready) noexcept override { take_back(w, ready); }
+    void return_handle(waiter& w, ready_list& ready) noexcept override { take_back(w, ready); }
     bool keep_for_handles() noexcept override;
     void take_all(waiter_list& out) noexcept override;
 
@@ -218,10 +218,10 @@ private:
     template <class Decided>
     void serve_with(word_type held, Decided decided) noexcept;
     void serve(word_type held, ready_list& ready) noexcept;
-    bool give_locked(hold has, hold keeps, way how, ready_list& ready) noexcept;
+    bool give_locked(lock_mode has, lock_mode keeps, way how, ready_list& ready) noexcept;
     void fail_upgrade_of(const void* handle, ready_list& ready) noexcept;
 
-    typename Threading::template cell<word_type> word_{0};
+    policy_atomic<Threading, word_type> word_{0};
     const lock_preference preference_;
     std::uint64_t arrivals_ = 0;
     waiter_list readers_;
