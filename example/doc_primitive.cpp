@@ -80,7 +80,7 @@ struct countdown_request {
     using threading = typename Countdown::threading_policy;
     using result_type = void;
     using waiter_type = detail::waiter;
-    static constexpr bool refundable = true; // there is nothing to lose
+    static constexpr detail::request_traits traits{.refundable = true}; // there is nothing to lose
 
     Countdown* countdown;
 

@@ -133,10 +133,10 @@ wait_decision barrier_state<Threading>::try_arrive_last(std::size_t& index) noex
 }
 
 template <class Threading>
-void barrier_state<Threading>::start(barrier_waiter& w) noexcept
+void barrier_state<Threading>::start(waiter& w) noexcept
 {
     bool is_last = false;
-    w.is_last = &is_last;
+    static_cast<barrier_waiter&>(w).is_last = &is_last;
     wait_state<Threading>::start(w); // it may be gone after that
     if (is_last) {
         const wait_state_ptr<Threading> keep_alive(this, false); // since admit()
@@ -166,7 +166,7 @@ bool barrier_state<Threading>::admit(waiter& w) noexcept
 }
 
 template <class Threading>
-wait_decision barrier_state<Threading>::drop(std::size_t n) noexcept
+wait_decision barrier_state<Threading>::arrive_and_drop(std::size_t n) noexcept
 {
     bool closed = false;
     const wait_decision decision = this->update([&](ready_list&) {

@@ -117,12 +117,12 @@ void condition_waiter<Threading>::adopt_lock() noexcept
 // -------------------------------------------------------------- all of them ----
 
 template <class Threading>
-void condition_state<Threading>::start(waiter_type& w) noexcept
+void condition_state<Threading>::start(waiter& w) noexcept
 {
     if (!w.is_pending())
         return wait_state<Threading>::start(w);
-    const auto mutex = w.mutex_;
-    w.let_go_of_lock();
+    const auto mutex = as_own(w).mutex_;
+    as_own(w).let_go_of_lock();
     wait_state<Threading>::start(w); // w cannot complete before it has the lock
     mutex->unlock();
 }

@@ -38,12 +38,12 @@ wait_decision latch_state<Threading>::try_arrive(std::uint64_t n) noexcept
 }
 
 template <class Threading>
-void latch_state<Threading>::start(latch_waiter& w) noexcept
+void latch_state<Threading>::start(waiter& w) noexcept
 {
     // Whoever goes with the last arrival may destroy the latch.
     const wait_state_ptr<Threading> keep_alive(this);
-    if (w.arrivals != 0) {
-        const wait_decision counted = count_down(w.arrivals);
+    if (const std::uint64_t arrivals = static_cast<latch_waiter&>(w).arrivals; arrivals != 0) {
+        const wait_decision counted = count_down(arrivals);
         if (!counted.is_granted())
             w.decide(counted);
     }

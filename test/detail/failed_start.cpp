@@ -83,7 +83,7 @@ struct unlucky_request {
     using threading = turnstile::thread_safe;
     using result_type = void;
     using waiter_type = watched_waiter;
-    static constexpr bool refundable = false;
+    static constexpr turnstile::detail::request_traits traits{};
 
     fixture* f;
     std::unique_ptr<std::uint64_t> granted{};

@@ -87,7 +87,7 @@ class diary
         using threading = Threading;
         using result_type = void;
         using waiter_type = appointment;
-        static constexpr bool refundable = true;
+        static constexpr detail::request_traits traits{.refundable = true};
 
         diary* owner;
         nanoseconds due;

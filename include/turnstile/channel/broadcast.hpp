@@ -141,7 +141,7 @@ private:
         using threading = Threading;
         using result_type = message_type;
         using waiter_type = detail::receive_waiter;
-        static constexpr bool refundable = false;
+        static constexpr detail::request_traits traits{.result = detail::result_source::outcome};
 
         state_type* state_;
         detail::broadcast_seat* seat;

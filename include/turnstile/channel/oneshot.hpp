@@ -41,7 +41,8 @@ struct oneshot_request {
     using threading = Threading;
     using result_type = std::conditional_t<AtReceiver, T, void>;
     using waiter_type = oneshot_waiter;
-    static constexpr bool refundable = !AtReceiver;
+    static constexpr request_traits traits{.refundable = !AtReceiver,
+                                           .result = result_source::outcome};
 
     oneshot_block<T, Threading>* state_;
     const Executor* executor_;

@@ -103,7 +103,7 @@ public:
     /// Thread safety: as the policy says.
     void arrive_and_drop(std::size_t n, error_code& ec) noexcept
     {
-        ec = this->state().drop(n).error();
+        ec = this->state().arrive_and_drop(n).error();
     }
 
     /// The same for one party.
@@ -140,8 +140,11 @@ private:
         using threading = Threading;
         using result_type = std::size_t;
         using waiter_type = detail::barrier_waiter;
-        static constexpr bool refundable = true; // dropping the index loses nothing
-        static constexpr bool irrevocable = true;
+        static constexpr detail::request_traits traits{
+            .refundable = true, // dropping the index loses nothing
+            .irrevocable = true,
+            .result = detail::result_source::waiter,
+        };
 
         basic_barrier* barrier;
         std::size_t index = 0;

@@ -73,7 +73,7 @@ private:
         using threading = Threading;
         using result_type = void;
         using waiter_type = detail::waiter;
-        static constexpr bool refundable = true;
+        static constexpr detail::request_traits traits{.refundable = true};
 
         basic_event* event;
 

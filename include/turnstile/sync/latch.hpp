@@ -113,7 +113,6 @@ private:
         using threading = Threading;
         using result_type = void;
         using waiter_type = detail::latch_waiter;
-        static constexpr bool refundable = true;
 
         basic_latch* latch;
 
@@ -123,12 +122,14 @@ private:
     };
 
     struct await_request : request {
+        static constexpr detail::request_traits traits{.refundable = true};
+
         detail::wait_decision try_now() const noexcept { return this->state().try_wait(); }
         void prepare(detail::latch_waiter&) const noexcept {}
     };
 
     struct arrive_request : request {
-        static constexpr bool irrevocable = true;
+        static constexpr detail::request_traits traits{.refundable = true, .irrevocable = true};
 
         std::uint64_t n;
 

@@ -96,8 +96,11 @@ struct queue_request {
 template <class Queue>
 struct push_request
     : queue_request<Queue, typename Queue::receipt_type, holding_waiter<typename Queue::state_type>> {
-    static constexpr bool refundable = false;
-    static constexpr bool irrevocable = true; // which finds the item again
+    static constexpr request_traits traits{
+        .irrevocable = true, // the state finds the item again
+        .result = result_source::waiter,
+        .needs_supplies = true,
+    };
     using receipt_type = typename Queue::receipt_type;
     using waiter_type = holding_waiter<typename Queue::state_type>;
 
@@ -139,8 +142,7 @@ struct push_request
 template <class Queue>
 struct pop_request : queue_request<Queue, popped_t<typename Queue::value_type>,
                           holding_waiter<typename Queue::state_type>> {
-    static constexpr bool refundable = false;
-    static constexpr bool irrevocable = true;
+    static constexpr request_traits traits{.irrevocable = true, .result = result_source::outcome};
     using stored = typename Queue::state_type::stored;
     using waiter_type = holding_waiter<typename Queue::state_type>;
     using outcome_type = wait_outcome<popped_t<typename Queue::value_type>>;
@@ -163,8 +165,8 @@ struct pop_request : queue_request<Queue, popped_t<typename Queue::value_type>,
 template <class Queue>
 struct batch_request : queue_request<Queue, std::vector<typename Queue::value_type>,
                             batch_waiter<typename Queue::state_type>> {
-    static constexpr bool refundable = false;
-    static constexpr bool irrevocable = true;
+    static constexpr request_traits traits{
+        .irrevocable = true, .result = result_source::outcome, .needs_supplies = true};
     using stored = typename Queue::state_type::stored;
     using waiter_type = batch_waiter<typename Queue::state_type>;
     using batch = std::vector<stored>;
@@ -214,7 +216,7 @@ struct place_waiter : item_waiter {
 
 template <class Queue>
 struct reserve_request : queue_request<Queue, reservation<Queue>, place_waiter<typename Queue::state_type>> {
-    static constexpr bool refundable = true;
+    static constexpr request_traits traits{.refundable = true, .result = result_source::waiter};
     using waiter_type = place_waiter<typename Queue::state_type>;
 
     wait_decision try_now() const noexcept { return this->state().try_reserve(); }
@@ -230,7 +232,7 @@ struct reserve_request : queue_request<Queue, reservation<Queue>, place_waiter<t
 
 template <class Queue>
 struct join_request : queue_request<Queue, void, item_waiter> {
-    static constexpr bool refundable = true;
+    static constexpr request_traits traits{.refundable = true};
 
     wait_decision try_now() const noexcept { return this->state().try_join(); }
     void give_back() const noexcept {}

@@ -22,7 +22,7 @@ struct change_request {
     using threading = typename Watch::threading_policy;
     using result_type = typename Watch::snapshot_type;
     using waiter_type = change_waiter;
-    static constexpr bool refundable = true;
+    static constexpr request_traits traits{.refundable = true, .result = result_source::outcome};
 
     const executor_type* executor_;
     watch_state<threading>* state_; // at the delivery, the watch may be gone
@@ -49,8 +49,12 @@ public:
     using threading = typename Watch::threading_policy;
     using result_type = typename Watch::snapshot_type;
     using waiter_type = search_waiter<threading>;
-    static constexpr bool refundable = true;
-    static constexpr bool irrevocable = true; // the initiating function calls no predicate
+    static constexpr request_traits traits{
+        .refundable = true,
+        .irrevocable = true, // the initiating function calls no predicate
+        .result = result_source::outcome,
+        .tests_predicate = true,
+    };
 
     search_request(executor_type executor, watch_state<threading>& state, Predicate predicate)
         : executor_(std::move(executor)), state_(&state), predicate_(std::move(predicate))

@@ -24,7 +24,7 @@ public:
     listeners_type& listeners() noexcept { return listeners_; }
 
     // As of every state, for one that publishes what it decides in admit().
-    void start(waiter& w) noexcept
+    void start(waiter& w) noexcept override
     {
         if (!listeners_.somebody())
             return Base::start(w);

@@ -1,32 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
+// The one initiation, through which every async_ function of the library goes. start_wait(request,
+// token) tries the request first. A coroutine whose request is granted at once continues without
+// suspending; every other wait becomes a wait_operation, which the state of the object queues or
+// completes. wait_request.hpp describes what a request provides.
 #pragma once
-
-// The one initiation, through which every async_ function of the library goes.
-//
-// A primitive describes a wait with an Ask, a small movable object:
-//   executor_type, threading, result_type   the object's executor and policy; the value
-//   waiter_type                             waiter, or a struct derived from it (the need)
-//   refundable                              whether dropping the result gives back what it took
-//   executor(), state()                     the object's executor and its wait_state
-//   wait_decision try_now()                       the fast path: no lock, no allocation
-//   void give_back()                        undoes a granted try_now()
-//   void prepare(waiter_type&)              writes the need into the queued node
-//   result_type take_now()                  the result after a granted try_now()
-//   result_type take(waiter_type&)          the result of a granted waiter, if it is in there;
-//                                           else take_now() serves for that, too
-// or instead of these two, where the outcome is open until the delivery:
-//   wait_outcome<result_type> conclude_now(), conclude(waiter_type&)
-// and optionally
-//   irrevocable                             true if a granted try_now() cannot be undone; what may
-//                                           still fail, or be cancelled, is left to admit()
-//   tested()                                its guarded_predicate, whose exception is thrown to
-//                                           a coroutine
-//   auto refusal(errc)                      what a coroutine is thrown if it is refused, where
-//                                           that says more than the error
-//   auto supplies()                         an object with what prepare() needs and might not
-//                                           get, made while a coroutine can still be told; it
-//                                           lives until the coroutine goes on
-// The results are made as they travel, see parcel in outcome.hpp.
 
 #include <turnstile/core/config.hpp>
 #include <turnstile/detail/post/buffer_allocator.hpp>
@@ -124,7 +101,7 @@ void complete_immediately(Request& request, wait_decision decision, Handler&& ha
 template <class Request, class Handler>
 wait_decision first_attempt(Request& request, [[maybe_unused]] const Handler& handler)
 {
-    if constexpr (requires { Request::irrevocable; }) {
+    if constexpr (Request::traits.irrevocable) {
         constexpr bool immediate = has_own_immediate_executor<Handler, typename Request::executor_type>;
         if (!immediate || asio::get_associated_cancellation_slot(handler).is_connected())
             return wait_decision::pending();
@@ -217,7 +194,7 @@ class operation_frame {
         nothing collect(Request& request, typename Request::waiter_type& w, bool granted) const
         {
             frame_->result_.conclude(request, w, granted);
-            if constexpr (requires { frame_->request_.retry_after = w.retry_after; })
+            if constexpr (Request::traits.reports_retry_after)
                 frame_->request_.retry_after = w.retry_after;
             return {};
         }
@@ -272,7 +249,7 @@ struct no_supplies {};
 template <class Request>
 auto supplies_for(Request& request)
 {
-    if constexpr (requires { request.supplies(); })
+    if constexpr (Request::traits.needs_supplies)
         return request.supplies();
     else
         return no_supplies();
@@ -286,7 +263,7 @@ struct predicate_exception {
 };
 
 template <class Shape, class Request>
-    requires(Shape::throws_errors&& requires(Request& request) { request.predicate_guard(); })
+    requires(Shape::throws_errors && Request::traits.tests_predicate)
 struct predicate_exception<Shape, Request> {
     explicit predicate_exception(Request& request) noexcept { request.predicate_guard().keep_exception_in(thrown); }
     void rethrow() const
@@ -300,7 +277,7 @@ struct predicate_exception<Shape, Request> {
 template <class Shape, class Request>
 TURNSTILE_COLD auto fail(const Request& request, wait_decision why)
 {
-    if constexpr (Shape::throws_errors && requires { request.refusal(why.code()); }) {
+    if constexpr (Shape::throws_errors && Request::traits.explains_refusal) {
         if (why.is_refused())
             throw request.refusal(why.code());
     }
@@ -323,7 +300,7 @@ auto wait_in_coroutine(frame_cache, Request request)
 {
     constexpr bool gives_nothing = std::is_void_v<typename Request::result_type>;
     bool may_skip = true;
-    if constexpr (!Request::refundable) {
+    if constexpr (!Request::traits.refundable) {
         const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
         may_skip = !state.slot().is_connected();
     }
@@ -360,7 +337,7 @@ auto wait_in_coroutine(frame_cache, Request request)
     // NOLINTEND(bugprone-use-after-move)
 }
 
-template <class Request, class Token>
+template <wait_request Request, class Token>
 auto start_wait(Request request, Token&& token)
 {
     using shape = coroutine_token<std::decay_t<Token>, typename Request::result_type>;

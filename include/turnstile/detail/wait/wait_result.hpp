@@ -2,8 +2,6 @@
 #pragma once
 
 #include <turnstile/detail/wait/wait_request.hpp>
-#include <turnstile/detail/wait/wait_outcome.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
 
 #include <memory>
 #include <new>
@@ -20,7 +18,7 @@ auto grant_of(Request& request, [[maybe_unused]] typename Request::waiter_type& 
         return request.conclude(w);
     else if constexpr (std::is_void_v<typename Request::result_type>)
         return;
-    else if constexpr (requires { request.take(w); })
+    else if constexpr (Request::traits.result == result_source::waiter)
         return request.take(w);
     else
         return request.take_now();

@@ -55,8 +55,9 @@ public:
     // is from outside, and the last from inside was by another thread, which has not ended.
     bool called_from_wrong_strand() noexcept;
 
-    // Takes over an operation: queues it if its fate is open, delivers it if it is not.
-    void start(waiter& w) noexcept;
+    // Takes over an operation: queues it if its decision is pending, else completes it. A state
+    // whose arrivals have an effect of their own (latch, barrier, condition) overrides it.
+    virtual void start(waiter& w) noexcept;
 
     // The signal of w's operation was emitted: w consumes nothing, even if it was granted.
     void cancel(cancel_link& link) noexcept;

@@ -20,7 +20,7 @@ struct circuit_request {
     using threading = typename Breaker::threading_policy;
     using result_type = void;
     using waiter_type = circuit_waiter;
-    static constexpr bool refundable = true; // there is nothing to lose
+    static constexpr request_traits traits{.refundable = true};
 
     Breaker* breaker;
     circuit_state wanted;

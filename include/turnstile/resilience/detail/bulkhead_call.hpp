@@ -13,7 +13,7 @@ struct bulkhead_request {
     using threading = Threading;
     using result_type = Result;
     using waiter_type = bulkhead_waiter;
-    static constexpr bool refundable = true;
+    static constexpr request_traits traits{.refundable = true};
     static constexpr const char* stage = "bulkhead";
     static constexpr nanoseconds retry_after = nanoseconds::max(); // nobody can tell
 
@@ -27,7 +27,6 @@ struct bulkhead_request {
     void give_back() const noexcept { state_ptr->give_back(); }
     void prepare(bulkhead_waiter& w) const noexcept { w.deadline = state_ptr->deadline(); }
     Result take_now() const noexcept { return Result(state_ptr, state_ptr->ticket()); }
-    Result take(bulkhead_waiter&) const noexcept { return take_now(); }
 };
 
 } // namespace turnstile::detail

@@ -127,7 +127,7 @@ public:
     }
 
     // As of every state, for one that publishes what it decides in admit().
-    void start(waiter& w) noexcept
+    void start(waiter& w) noexcept override
     {
         if (!listeners_->somebody())
             return base::start(w);

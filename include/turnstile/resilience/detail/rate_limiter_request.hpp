@@ -21,7 +21,8 @@ constexpr nanoseconds at_least_zero(std::chrono::duration<Rep, Period> d) noexce
 // result, so the stamp of the first look comes along, for a cancellation on the way.
 struct rate_need {
     using result_type = void;
-    static constexpr bool refundable = false;
+    static constexpr request_traits traits{.explains_refusal = true,
+                                           .reports_retry_after = true};
 
     std::uint64_t n;
     nanoseconds within;

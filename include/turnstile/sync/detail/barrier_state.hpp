@@ -51,10 +51,10 @@ public:
     }
 
     // Takes over an operation, whose arrival counts from here on.
-    void start(barrier_waiter& w) noexcept;
+    void start(waiter& w) noexcept override;
 
     // n parties arrive for the last time; refused if there are not so many left to arrive.
-    wait_decision drop(std::size_t n) noexcept;
+    wait_decision arrive_and_drop(std::size_t n) noexcept;
 
     // Fails all who wait; the barrier is as new.
     void reset() noexcept;

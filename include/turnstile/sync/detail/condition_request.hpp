@@ -25,7 +25,8 @@ public:
     using result_type = void;
     using waiter_type = condition_waiter<threading>;
     using lock_type = typename Mutex::lock_type;
-    static constexpr bool refundable = true; // of what is to be had at once, nothing is used up
+    // A wait that need not begin uses nothing up.
+    static constexpr request_traits traits{.refundable = true, .tests_predicate = true};
 
     condition_request(Condition& condition, lock_type& lock, Predicate predicate)
         : condition_(&condition), lock_(&lock), predicate_(std::move(predicate))

@@ -105,7 +105,7 @@ public:
     }
 
     // Queues w, and only then releases its mutex.
-    void start(waiter_type& w) noexcept;
+    void start(waiter& w) noexcept override;
 
     void notify(std::size_t n) noexcept
     {

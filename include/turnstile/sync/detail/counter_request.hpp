@@ -36,7 +36,7 @@ struct counter_request {
     using threading = typename Owner::threading_policy;
     using result_type = void;
     using waiter_type = count_waiter;
-    static constexpr bool refundable = true;
+    static constexpr request_traits traits{.refundable = true};
 
     Owner* owner;
     Goal goal;

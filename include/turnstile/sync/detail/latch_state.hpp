@@ -37,7 +37,7 @@ public:
     wait_decision try_arrive(std::uint64_t n) noexcept;
 
     // Takes over an operation, whose arrival counts from here on.
-    void start(latch_waiter& w) noexcept;
+    void start(waiter& w) noexcept override;
 
 private:
     policy_atomic<Threading, std::uint64_t> count_;

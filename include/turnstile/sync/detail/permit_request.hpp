@@ -23,8 +23,8 @@ struct permit_request {
     using result_type = Result;
     using waiter_type = permit_waiter;
     using state_type = semaphore_state<threading>;
-    static constexpr bool refundable = !std::is_void_v<Result>;
-    static constexpr std::uint64_t how = refundable ? state_type::as_handle : state_type::by_hand;
+    static constexpr request_traits traits{.refundable = !std::is_void_v<Result>};
+    static constexpr std::uint64_t how = traits.refundable ? state_type::as_handle : state_type::by_hand;
 
     Owner* owner;
     state_type* state_ptr;

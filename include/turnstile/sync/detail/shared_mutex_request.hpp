@@ -17,7 +17,7 @@ struct shared_mutex_request {
     using threading = typename Owner::threading_policy;
     using result_type = Lock;
     using waiter_type = shared_waiter;
-    static constexpr bool refundable = true;
+    static constexpr request_traits traits{.refundable = true};
 
     Owner* owner;
     shared_mutex_state<threading>* state_ptr;
@@ -42,7 +42,7 @@ template <class Owner, class Held, lock_mode has>
 struct upgrade_request : shared_mutex_request<Owner, unique_lock<Owner>, lock_mode::exclusive> {
     using base = shared_mutex_request<Owner, unique_lock<Owner>, lock_mode::exclusive>;
     using waiter_type = upgrade_waiter;
-    static constexpr bool refundable = false;
+    static constexpr request_traits traits{};
 
     upgrade_request(base exclusive, Held& lock) noexcept : base(exclusive), held(&lock) {}
 
