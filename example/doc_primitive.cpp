@@ -4,9 +4,9 @@
 // users have turnstile::latch, and never need anything from turnstile::detail.
 
 #include <turnstile/core/default_token.hpp>
+#include <turnstile/core/threading.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
-#include <turnstile/core/threading.hpp>
 
 #include <boost/asio.hpp>
 #include <fmt/core.h>
@@ -88,7 +88,8 @@ struct countdown_request {
     countdown_state<threading>& state() const noexcept { return countdown->state(); }
     detail::wait_decision try_now() const noexcept
     {
-        return state().is_open() ? detail::wait_decision::granted() : detail::wait_decision::pending();
+        return state().is_open() ? detail::wait_decision::granted()
+                                 : detail::wait_decision::pending();
     }
     void give_back() const noexcept {}
     void prepare(detail::waiter&) const noexcept {}

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class Threading>
 std::size_t broadcast_state<Threading>::checked(std::size_t capacity)
@@ -219,4 +219,4 @@ void broadcast_state<Threading>::take_all(waiter_list& out) noexcept
 template class broadcast_state<thread_safe>;
 template class broadcast_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <turnstile/channel/detail/oneshot_state.hpp>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 namespace {
 
 constexpr auto grant = [](waiter& w) { w.grant(); };
@@ -18,7 +18,8 @@ wait_decision oneshot_state<Threading>::sending() const noexcept
 {
     if (!wanted_)
         return wait_decision::refused(errc::closed);
-    return phase_ == phase::open ? wait_decision::granted() : wait_decision::refused(errc::rejected);
+    return phase_ == phase::open ? wait_decision::granted()
+                                 : wait_decision::refused(errc::rejected);
 }
 
 template <class Threading>
@@ -36,7 +37,8 @@ wait_decision oneshot_state<Threading>::receiving() const noexcept
     case phase::reserved:
         break;
     }
-    return wanted_ || phase_ == phase::reserved ? wait_decision::pending() : wait_decision::refused(errc::closed);
+    return wanted_ || phase_ == phase::reserved ? wait_decision::pending()
+                                                : wait_decision::refused(errc::closed);
 }
 
 template <class Threading>
@@ -141,7 +143,8 @@ void oneshot_state<Threading>::leave_sender() noexcept
 template <class Threading>
 wait_decision oneshot_state<Threading>::is_unwanted() noexcept
 {
-    return this->guarded([&] { return wanted_ ? wait_decision::pending() : wait_decision::granted(); });
+    return this->guarded(
+        [&] { return wanted_ ? wait_decision::pending() : wait_decision::granted(); });
 }
 
 template <class Threading>
@@ -184,7 +187,9 @@ template <class Threading>
 bool oneshot_state<Threading>::admit(waiter& w) noexcept
 {
     const bool on_senders_side = static_cast<oneshot_waiter&>(w).for_receiver_gone;
-    w.decide(!on_senders_side ? reserve_locked() : wanted_ ? wait_decision::pending() : wait_decision::granted());
+    w.decide(!on_senders_side ? reserve_locked()
+             : wanted_        ? wait_decision::pending()
+                              : wait_decision::granted());
     if (w.is_pending())
         (on_senders_side ? unwanted_queue_ : this->queue_).push_back(w);
     return !w.is_pending();
@@ -207,4 +212,4 @@ void oneshot_state<Threading>::take_all(waiter_list& out) noexcept
 template class oneshot_state<thread_safe>;
 template class oneshot_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <turnstile/channel/detail/watch_state.hpp>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class Threading>
 auto watch_state<Threading>::load() noexcept -> latest
@@ -92,4 +92,4 @@ template class watch_state<strand_confined>;
 template class search_waiter<thread_safe>;
 template class search_waiter<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

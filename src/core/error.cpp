@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace {
 
 namespace conditions = boost::system::errc;
@@ -116,4 +116,4 @@ void detail::throw_if(const error_code& ec, const char* where)
 
 void detail::throw_error(errc code, const char* where) { throw system_error(code, where); }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

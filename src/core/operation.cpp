@@ -7,7 +7,7 @@
 #include <new>
 #include <system_error>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 error_code failure::code() const noexcept
 {
@@ -31,4 +31,4 @@ bool failure::is_cancelled() const noexcept
     return *this && code() == boost::system::errc::operation_canceled;
 }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace {
 
 // The rule that the options break, or null.
@@ -200,4 +200,4 @@ std::uint64_t any_limit::update(const limit_sample& sample) noexcept
 }
 
 } // namespace detail
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

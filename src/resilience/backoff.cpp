@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 backoff::backoff(kind k, nanoseconds first, double factor, nanoseconds step)
     : kind_(k), first_(first), step_(step), factor_(factor)
@@ -52,4 +52,4 @@ nanoseconds backoff_sequence::grown() noexcept
                                   static_cast<long double>(rule_.factor_));
 }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

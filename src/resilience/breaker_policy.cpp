@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace {
 
 constexpr std::uint64_t million = 1'000'000;
@@ -338,4 +338,4 @@ call_tally breaker_policy::window(nanoseconds now) noexcept
     return std::get<detail::failure_run>(window_).tally();
 }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 namespace {
 
 void add(call_tally& tally, bool failed, bool slow) noexcept
@@ -85,4 +85,4 @@ call_tally& time_ring::bucket(std::int64_t number) noexcept
     return buckets_[static_cast<std::size_t>(index < 0 ? index + size : index)];
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

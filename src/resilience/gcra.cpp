@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace {
 
 using ticks = gcra::ticks;
@@ -61,4 +61,4 @@ ticks gcra::converted(const gcra& old, ticks full, nanoseconds now) const noexce
     return sum(at(now), std::min(missing, +end_of_time));
 }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

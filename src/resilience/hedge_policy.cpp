@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 hedge_policy hedge_policy::attempts(std::uint32_t n) const noexcept
 {
@@ -28,4 +28,4 @@ hedge_policy hedge_policy::checked(double p, nanoseconds at_first)
     return {at_first, p};
 }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -5,7 +5,7 @@
 #include <turnstile/resilience/detail/keyed_rate_limiter_state.hpp>
 #include <turnstile/resilience/detail/rate_limiter_state.hpp>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template class timed_state<thread_safe, default_clock, semaphore_state<thread_safe>>;
 template class timed_state<strand_confined, default_clock, semaphore_state<strand_confined>>;
@@ -19,4 +19,4 @@ template class rate_limiter_state<strand_confined, default_clock>;
 template class keyed_rate_limiter_state<thread_safe, default_clock>;
 template class keyed_rate_limiter_state<strand_confined, default_clock>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

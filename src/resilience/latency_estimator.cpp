@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace {
 
 // Values below 8 have a bucket each. Above, the three bits after the leading one choose among
@@ -63,4 +63,4 @@ std::optional<nanoseconds> latency_estimator::percentile(double p) const noexcep
     return nanoseconds::max();
 }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 namespace {
 
 // What a change of the limits adds to the number of refunds.
@@ -447,4 +447,4 @@ void rate_levels<Threading>::change(plan& next, nanoseconds now) noexcept
 template class rate_levels<thread_safe>;
 template class rate_levels<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

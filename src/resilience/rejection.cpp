@@ -4,7 +4,7 @@
 
 #include <exception>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace {
 
 bool is_rejection(const std::exception_ptr& exception) noexcept
@@ -35,4 +35,4 @@ call_outcome detail::usual_outcome(const failure& f) noexcept
     return f.is_cancelled() || is_refusal(f) ? call_outcome::ignored : call_outcome::failure;
 }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <turnstile/detail/util/checked_arithmetic.hpp>
 #include <turnstile/core/error.hpp>
+#include <turnstile/detail/util/checked_arithmetic.hpp>
 #include <turnstile/resilience/retry_budget.hpp>
 
 #include <algorithm>
 #include <mutex>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace {
 
 constexpr std::int64_t token = 1'000'000;
@@ -118,4 +118,4 @@ void retry_budget::add(std::int64_t amount) noexcept
     balance_ = std::min(capacity_, balance_ + amount);
 }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -10,7 +10,7 @@
 #include <typeinfo>
 #include <variant>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace {
 
 constexpr auto unlimited = std::numeric_limits<std::uint32_t>::max();
@@ -124,4 +124,4 @@ std::optional<nanoseconds> detail::rejection_hint::operator()(const failure& f) 
     return std::nullopt;
 }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

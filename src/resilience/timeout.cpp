@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 namespace {
 
 // In the largest unit that gives a whole number.
@@ -35,4 +35,4 @@ std::exception_ptr timeout_name::exception() const noexcept
     }
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

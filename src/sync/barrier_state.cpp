@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
@@ -23,7 +23,8 @@ wait_decision barrier_state<Threading>::refusal() const noexcept
 {
     if (broken_.load(relaxed))
         return wait_decision::refused(errc::broken);
-    return parties_.load(relaxed) == 0 ? wait_decision::refused(errc::closed) : wait_decision::pending();
+    return parties_.load(relaxed) == 0 ? wait_decision::refused(errc::closed)
+                                       : wait_decision::pending();
 }
 
 template <class Threading>
@@ -118,7 +119,8 @@ wait_decision barrier_state<Threading>::try_arrive_last(std::size_t& index) noex
     bool closed = false;
     const wait_decision decision = this->update([&](ready_list& ready) {
         const wait_decision refused = refusal();
-        if (!refused.is_pending() || acting_ || arrived_.load(relaxed) + 1 != parties_.load(relaxed))
+        if (!refused.is_pending() || acting_ ||
+            arrived_.load(relaxed) + 1 != parties_.load(relaxed))
             return refused;
         close_round();
         if (action_) {
@@ -268,4 +270,4 @@ void barrier_state<Threading>::take_all(waiter_list& out) noexcept
 template class barrier_state<thread_safe>;
 template class barrier_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

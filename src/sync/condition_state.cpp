@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // ------------------------------------------------------------ one who waits ----
 
@@ -251,4 +251,4 @@ template class condition_waiter<strand_confined>;
 template class condition_state<thread_safe>;
 template class condition_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <turnstile/sync/detail/counter_state.hpp>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The bounds are so far from the ends of the type that no difference overflows.
 template <class Threading>
@@ -16,7 +16,8 @@ wait_decision counter_state<Threading>::sum(std::int64_t n, std::int64_t& value)
 }
 
 template <class Threading>
-wait_decision counter_state<Threading>::difference(std::int64_t n, std::int64_t& value) const noexcept
+wait_decision counter_state<Threading>::difference(std::int64_t n,
+                                                   std::int64_t& value) const noexcept
 {
     if (n > value - lower_)
         return wait_decision::refused(errc::negative_count);
@@ -27,7 +28,8 @@ wait_decision counter_state<Threading>::difference(std::int64_t n, std::int64_t&
 }
 
 template <class Threading>
-wait_decision counter_state<Threading>::change(std::int64_t n, step calculate, std::int64_t& value) noexcept
+wait_decision counter_state<Threading>::change(std::int64_t n, step calculate,
+                                               std::int64_t& value) noexcept
 {
     wait_decision result = wait_decision::unattempted();
     const auto change_unawaited = [&](std::int64_t& word) noexcept {
@@ -66,7 +68,7 @@ bool counter_state<Threading>::nobody_waits() const noexcept
 
 template <class Threading>
 wait_decision counter_state<Threading>::change_awaited(std::int64_t n, step calculate,
-                                              std::int64_t& value) noexcept
+                                                       std::int64_t& value) noexcept
 {
     return this->update([&](ready_list& ready) {
         value = set_awaited();
@@ -88,7 +90,7 @@ count_waiter& counter_state<Threading>::take_first(tree& waiting) noexcept
 
 template <class Threading>
 void counter_state<Threading>::wake_reached(tree& waiting, std::int64_t value,
-                                         ready_list& ready) noexcept
+                                            ready_list& ready) noexcept
 {
     while (!waiting.empty() && waiting.begin()->sees(value))
         ready.push_back(take_first(waiting));
@@ -165,4 +167,4 @@ void counter_state<Threading>::take_all(waiter_list& out) noexcept
 template class counter_state<thread_safe>;
 template class counter_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class Threading>
 void event_state<Threading>::raise_awaited() noexcept
@@ -41,4 +41,4 @@ void event_state<Threading>::reconsider(ready_list&) noexcept
 template class event_state<thread_safe>;
 template class event_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

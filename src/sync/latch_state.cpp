@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class Threading>
 wait_decision latch_state<Threading>::count_down(std::uint64_t n) noexcept
@@ -53,4 +53,4 @@ void latch_state<Threading>::start(waiter& w) noexcept
 template class latch_state<thread_safe>;
 template class latch_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

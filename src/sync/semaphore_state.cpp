@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Everything below runs under the lock. With `contended` set nobody else writes the word;
 // without it the fast paths do, so the first step is always to set it.
@@ -243,4 +243,4 @@ void semaphore_state<Threading>::close() noexcept
 template class semaphore_state<thread_safe>;
 template class semaphore_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <turnstile/sync/detail/shared_mutex_state.hpp>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 namespace {
 
 shared_waiter* head_of(waiter_list& line) noexcept
@@ -33,7 +33,7 @@ waiter_list& shared_mutex_state<Threading>::line_of(const shared_waiter& w) noex
         return upgrade_;
     return w.wants == lock_mode::shared       ? readers_
            : w.wants == lock_mode::upgradable ? upgraders_
-                                         : this->queue_;
+                                              : this->queue_;
 }
 
 template <class Threading>
@@ -133,7 +133,8 @@ void shared_mutex_state<Threading>::take_all(waiter_list& out) noexcept
 }
 
 template <class Threading>
-bool shared_mutex_state<Threading>::give_locked(lock_mode has, lock_mode keeps, way how, ready_list& ready) noexcept
+bool shared_mutex_state<Threading>::give_locked(lock_mode has, lock_mode keeps, way how,
+                                                ready_list& ready) noexcept
 {
     const word_type held = contend();
     const bool had_it = holds(held, has, how);
@@ -146,7 +147,7 @@ bool shared_mutex_state<Threading>::give_locked(lock_mode has, lock_mode keeps, 
 
 template <class Threading>
 bool shared_mutex_state<Threading>::give_contended(lock_mode has, lock_mode keeps, way how,
-                                            const void* handle) noexcept
+                                                   const void* handle) noexcept
 {
     return this->update([&](ready_list& ready) {
         fail_upgrade_of(handle, ready);
@@ -215,4 +216,4 @@ bool shared_mutex_state<Threading>::try_contended(lock_mode wants, way how) noex
 template class shared_mutex_state<thread_safe>;
 template class shared_mutex_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(of_errors_they_are_the_messages)
 BOOST_AUTO_TEST_CASE(they_are_constants)
 {
     static_assert(to_string(circuit_state::half_open) == "half_open");
-    static_assert(!detail::named_enum<detail::hold>);
+    static_assert(!detail::named_enum<detail::lock_mode>);
     static_assert(!detail::named_enum<int>);
     BOOST_TEST(fmt::format("{} -> {}", circuit_state::closed, circuit_state::open) ==
                "closed -> open");

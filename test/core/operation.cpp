@@ -4,10 +4,10 @@
 #include "kit/joining_thread.hpp"
 #include "kit/run.hpp"
 
-#include <turnstile/detail/call/observing_handler.hpp>
-#include <turnstile/detail/call/operation_start.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/operation.hpp>
+#include <turnstile/detail/call/observing_handler.hpp>
+#include <turnstile/detail/call/operation_start.hpp>
 #include <turnstile/sync/semaphore.hpp>
 
 #include <boost/asio.hpp>

@@ -3,8 +3,8 @@
 #include "kit/run.hpp"
 
 #include <turnstile/channel/queue.hpp>
-#include <turnstile/sync/detail/semaphore_state.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/sync/detail/semaphore_state.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/mutex.hpp>
 #include <turnstile/sync/shared_mutex.hpp>

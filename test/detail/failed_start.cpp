@@ -3,8 +3,8 @@
 // live in may be gone.
 #include "kit/thread_executor.hpp"
 
-#include <turnstile/sync/detail/semaphore_state.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
+#include <turnstile/sync/detail/semaphore_state.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
@@ -16,10 +16,10 @@
 namespace {
 
 namespace asio = boost::asio;
-using turnstile::detail::owned_state;
-using turnstile::detail::semaphore_state;
-using turnstile::detail::permit_waiter;
 using turnstile::detail::coop_budget;
+using turnstile::detail::owned_state;
+using turnstile::detail::permit_waiter;
+using turnstile::detail::semaphore_state;
 using turnstile::detail::wait_decision;
 
 using state_type = semaphore_state<turnstile::thread_safe>;

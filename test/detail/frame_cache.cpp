@@ -20,8 +20,8 @@
 namespace {
 
 namespace asio = boost::asio;
-using turnstile::detail::frame_slot;
 using turnstile::detail::frame_cache;
+using turnstile::detail::frame_slot;
 
 constexpr bool keeps_frames = TURNSTILE_KEEPS_FRAMES;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // In a ctest of its own, since any thread before it would make the process one of several.
-#include <turnstile/detail/util/spin_mutex.hpp>
 #include <turnstile/detail/util/lone_thread.hpp>
+#include <turnstile/detail/util/spin_mutex.hpp>
 #include <turnstile/sync/mutex.hpp>
 
 #include <boost/asio/io_context.hpp>

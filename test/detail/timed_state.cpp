@@ -6,9 +6,9 @@
 #include "kit/run.hpp"
 #include "kit/scripted_clock.hpp"
 
-#include <turnstile/detail/wait/timed_state.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
+#include <turnstile/detail/wait/timed_state.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>

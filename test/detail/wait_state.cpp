@@ -8,8 +8,8 @@
 
 #include <turnstile/detail/post/buffer_allocator.hpp>
 #include <turnstile/detail/post/posting_executor.hpp>
-#include <turnstile/detail/util/coop_budget.hpp>
 #include <turnstile/detail/post/system_executor.hpp>
+#include <turnstile/detail/util/coop_budget.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/mutex.hpp>
 #include <turnstile/sync/semaphore.hpp>

@@ -4,8 +4,8 @@
 
 // The library has the gate for its own two policies; this one is for a policy of the test's.
 #include "../../src/detail/post/completion_drain.cpp"
-#include "../../src/sync/semaphore_state.cpp"
 #include "../../src/detail/wait/wait_state.cpp"
+#include "../../src/sync/semaphore_state.cpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

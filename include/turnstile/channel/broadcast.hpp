@@ -6,17 +6,17 @@
 #include <turnstile/channel/detail/channel_end.hpp>
 #include <turnstile/channel/shared_value.hpp>
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
-#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
 
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace detail {
 
 struct broadcast_sender_role {
@@ -277,4 +277,4 @@ template <class T>
 using broadcast_receiver = basic_broadcast_receiver<T, asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -5,17 +5,17 @@
 #include <turnstile/channel/detail/channel_end.hpp>
 #include <turnstile/channel/detail/oneshot_state.hpp>
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
-#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
 
 #include <concepts>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace detail {
 
 struct oneshot_sender_role {
@@ -332,4 +332,4 @@ template <class T>
 using oneshot_receiver = basic_oneshot_receiver<T, asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

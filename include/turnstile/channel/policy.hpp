@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// The capacity of a queue that takes any number of items.
 inline constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
@@ -43,4 +43,4 @@ template <>
 inline constexpr auto detail::enum_names<closing> = std::to_array<std::string_view>({"drain",
                                                                                      "discard"});
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -2,16 +2,16 @@
 // A queue that serves the lowest priority first, and among equals the oldest.
 #pragma once
 
-#include <turnstile/channel/detail/queue_state_impl.hpp>
-#include <turnstile/channel/detail/queue_base.hpp>
 #include <turnstile/channel/detail/priority_store.hpp>
+#include <turnstile/channel/detail/queue_base.hpp>
+#include <turnstile/channel/detail/queue_state_impl.hpp>
 #include <turnstile/core/threading.hpp>
 
 #include <functional>
 #include <optional>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Names an item of a `priority_queue`, whether it is still there or not. Small, copyable. Not
 /// to be used with another queue than its own.
@@ -166,4 +166,4 @@ using priority_queue =
     basic_priority_queue<T, Priority, Compare, asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

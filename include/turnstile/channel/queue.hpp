@@ -2,11 +2,11 @@
 // A queue between asynchronous producers and consumers: bounded, unbounded, or a rendezvous.
 #pragma once
 
-#include <turnstile/channel/detail/queue_base.hpp>
 #include <turnstile/channel/detail/list_store.hpp>
+#include <turnstile/channel/detail/queue_base.hpp>
 #include <turnstile/core/threading.hpp>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace detail {
 
 extern template class queue_state<thread_safe, list_store>;
@@ -122,4 +122,4 @@ template <class T>
 using queue = basic_queue<T, asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// A free place in a `Queue`, to be filled without waiting, or given back when it goes out of
 /// scope. Movable, not copyable. It may outlive its queue, but is of no use then. Not itself
@@ -111,4 +111,4 @@ private:
     boost::intrusive_ptr<state_type> state_;
 };
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 template <class T, class Executor, class Threading>
 class basic_broadcast;
@@ -81,4 +81,4 @@ concept shareable =
     std::constructible_from<T, U> || std::convertible_to<U, shared_value<T, Threading>>;
 
 } // namespace detail
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

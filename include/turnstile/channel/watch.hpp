@@ -6,15 +6,15 @@
 #include <turnstile/channel/detail/watch_state.hpp>
 #include <turnstile/channel/shared_value.hpp>
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
 
 #include <concepts>
 #include <cstdint>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// A value as it was at one moment, and its version. It stays as it is, whatever follows.
 template <class T, class Threading = thread_safe>
@@ -210,4 +210,4 @@ template <class T>
 using watch = basic_watch<T, asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -11,7 +11,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// A clock Turnstile can be driven by: `std::chrono::steady_clock`, or a test's own. The
 /// requirements are those of the standard's *Clock* (libc++ has no `std::chrono::is_clock`).
@@ -80,4 +80,4 @@ constexpr nanoseconds saturating_nanoseconds(std::chrono::duration<Rep, Period> 
         return nanoseconds(static_cast<std::int64_t>(value));
 }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

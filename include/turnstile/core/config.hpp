@@ -41,10 +41,10 @@
 namespace boost::asio {
 }
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
 using boost::system::system_error;
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

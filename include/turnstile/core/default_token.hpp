@@ -8,7 +8,7 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace detail {
 
 template <class Executor>
@@ -50,4 +50,4 @@ concept token_for = asio::completion_token_for<Token, typename detail::signature
 template <class Executor>
 using default_token_t = typename detail::default_token<Executor>::type;
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

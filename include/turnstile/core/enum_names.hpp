@@ -7,7 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace detail {
 
 // The names of the values of E, in order, from 0 on. Every public enumeration specialises this
@@ -29,4 +29,4 @@ constexpr std::string_view to_string(E value) noexcept
     return index < detail::enum_names<E>.size() ? detail::enum_names<E>[index] : "unknown";
 }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Every error Turnstile itself reports. Each compares equal to the `std::errc` /
 /// `boost::system::errc` condition that fits it best.
@@ -61,7 +61,7 @@ inline void throw_if_wrong(const char* rule)
 }
 
 } // namespace detail
-} // namespace turnstile
+} // namespace turnstile::inline v0_1
 
 template <>
 struct boost::system::is_error_code_enum<turnstile::errc> : std::true_type {

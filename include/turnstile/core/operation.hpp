@@ -4,8 +4,8 @@
 #pragma once
 
 #include <turnstile/core/config.hpp>
-#include <turnstile/detail/call/operation_traits.hpp>
 #include <turnstile/core/export.hpp>
+#include <turnstile/detail/call/operation_traits.hpp>
 
 #include <boost/asio/async_result.hpp>
 
@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// An asynchronous operation that has not been started. Either
 /// - a callable that takes a completion token, and whose completion signature Asio can tell:
@@ -89,4 +89,4 @@ concept stage_for = operation<Op> && requires(Stage& stage, Op op)
         } -> std::same_as<detail::signature_probe_result<operation_signature_t<Op>>>;
 };
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -2,11 +2,11 @@
 // Who may touch an object's state: any thread, or one strand.
 #pragma once
 
+#include <turnstile/core/export.hpp>
 #include <turnstile/detail/util/policy_atomic.hpp>
 #include <turnstile/detail/util/spin_mutex.hpp>
-#include <turnstile/core/export.hpp>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace detail {
 
 struct no_mutex {
@@ -36,4 +36,4 @@ struct TURNSTILE_EXPORT strand_confined {
     using atomic_type = detail::confined_atomic<T>;
 };
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

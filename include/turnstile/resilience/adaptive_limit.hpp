@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <variant>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Limits on concurrency are smaller than this: 2^32.
 inline constexpr std::uint64_t limit_bound = std::uint64_t(1) << 32;
@@ -134,4 +134,4 @@ private:
 };
 
 } // namespace detail
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

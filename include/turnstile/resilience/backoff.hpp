@@ -3,13 +3,13 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
-#include <turnstile/detail/util/random.hpp>
 #include <turnstile/core/export.hpp>
+#include <turnstile/detail/util/random.hpp>
 
 #include <chrono>
 #include <cstdint>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// How the delay between attempts grows. A value; `backoff_sequence` gives the delays.
 ///
@@ -98,4 +98,4 @@ private:
     nanoseconds last_{-1}; // none yet
 };
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

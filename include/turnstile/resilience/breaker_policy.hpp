@@ -20,7 +20,7 @@
 #include <variant>
 #include <vector>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Closed: calls pass. Open: calls are rejected. Half-open: a few calls pass, as probes.
 enum class circuit_state : unsigned char { closed, open, half_open };
@@ -213,4 +213,4 @@ private:
     bool pending_ = false;
 };
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -4,11 +4,11 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
-#include <turnstile/detail/call/mistakes.hpp>
-#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/call/mistakes.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/resilience/adaptive_limit.hpp>
 #include <turnstile/resilience/detail/bulkhead_call.hpp>
 #include <turnstile/resilience/detail/bulkhead_state.hpp>
@@ -19,7 +19,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// A place in a bulkhead, given back when it goes out of scope. With an adaptive limit, how
 /// long it was held and how it was given back say whether the limit is right.
@@ -209,4 +209,4 @@ namespace local {
 using bulkhead = basic_bulkhead<asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

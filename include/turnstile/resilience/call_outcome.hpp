@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Success and failure are counted; what is ignored says nothing (a cancelled call, a bad
 /// request).
@@ -25,4 +25,4 @@ struct call_tally {
     friend bool operator==(const call_tally&, const call_tally&) = default;
 };
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -4,11 +4,11 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
-#include <turnstile/detail/call/mistakes.hpp>
-#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/call/mistakes.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/resilience/breaker_policy.hpp>
 #include <turnstile/resilience/detail/breaker_call.hpp>
 #include <turnstile/resilience/detail/breaker_state.hpp>
@@ -19,7 +19,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// The right to make one call, from `basic_circuit_breaker::try_acquire`. Report how the call
 /// went, once; one that is destroyed unreported counts as ignored, and makes room for another
@@ -208,4 +208,4 @@ namespace local {
 using circuit_breaker = basic_circuit_breaker<asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

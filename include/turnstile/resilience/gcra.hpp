@@ -3,17 +3,17 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
-#include <turnstile/detail/util/checked_arithmetic.hpp>
 #include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/export.hpp>
+#include <turnstile/detail/util/checked_arithmetic.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <limits>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// What becomes of the permits nobody took.
 enum class shaping : std::uint8_t {
@@ -170,4 +170,4 @@ private:
     bool smooth_;
 };
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

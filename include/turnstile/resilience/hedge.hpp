@@ -4,10 +4,10 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/core/operation.hpp>
 #include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/detail/call/supervised_call.hpp>
-#include <turnstile/core/operation.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/resilience/detail/hedge_supervisor.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/hedge_policy.hpp>
@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Runs operations, and starts another attempt at one that takes longer than usual.
 ///
@@ -134,4 +134,4 @@ template <class Op, class... Rest>
     requires detail::mistaken_repetition<Op, Rest...>
 auto async_hedge(const hedge_policy&, Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

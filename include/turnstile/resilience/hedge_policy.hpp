@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// When a call is hedged, and how often: `hedge_policy::after(50ms)` or
 /// `hedge_policy::at_percentile(0.95, 50ms)`. A value; functions return a changed copy.
@@ -54,4 +54,4 @@ private:
     std::uint32_t attempts_ = 2;
 };
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

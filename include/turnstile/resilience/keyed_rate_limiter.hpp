@@ -3,8 +3,8 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/detail/call/mistakes.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/resilience/detail/key_shard.hpp>
 #include <turnstile/resilience/detail/permitted_call.hpp>
 #include <turnstile/resilience/detail/rate_limiter_request.hpp>
@@ -21,7 +21,7 @@
 #include <string>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Settings of a keyed rate limiter that are made once.
 template <class Key>
@@ -308,4 +308,4 @@ using keyed_rate_limiter =
     basic_keyed_rate_limiter<Key, Hash, Equal, asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

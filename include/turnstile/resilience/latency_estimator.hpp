@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Estimates percentiles of the latencies seen lately: a histogram with logarithmic buckets,
 /// eight for each doubling, so that an estimate is at most an eighth above the true value and
@@ -42,4 +42,4 @@ private:
     std::array<std::uint32_t, buckets> counts_{};
 };
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -4,9 +4,9 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
+#include <turnstile/core/operation.hpp>
 #include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/detail/call/supervised_call.hpp>
-#include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/bulkhead.hpp>
 #include <turnstile/resilience/circuit_breaker.hpp>
 #include <turnstile/resilience/detail/staged_operation.hpp>
@@ -25,7 +25,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace detail {
 
 template <class Policy, class Executor, class Clock>
@@ -240,4 +240,4 @@ auto pipeline(Context& context)
     return basic_pipeline<asio::any_io_executor, Clock>(context.get_executor());
 }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

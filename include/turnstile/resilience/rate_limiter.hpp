@@ -4,8 +4,8 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/detail/call/mistakes.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/resilience/detail/permitted_call.hpp>
 #include <turnstile/resilience/detail/rate_limiter_request.hpp>
 #include <turnstile/resilience/detail/rate_limiter_state.hpp>
@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// A token bucket, or several of which every permit must be in all.
 ///
@@ -42,8 +42,10 @@ namespace turnstile {
 template <class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_rate_limiter
-    : public detail::listening_object<Executor, Threading, detail::rate_limiter_state<Threading, Clock>> {
-    using base = detail::listening_object<Executor, Threading, detail::rate_limiter_state<Threading, Clock>>;
+    : public detail::listening_object<Executor, Threading,
+                                      detail::rate_limiter_state<Threading, Clock>> {
+    using base =
+        detail::listening_object<Executor, Threading, detail::rate_limiter_state<Threading, Clock>>;
     using request = detail::rate_limiter_request<basic_rate_limiter>;
     using state_type = detail::rate_limiter_state<Threading, Clock>;
     friend request;
@@ -121,7 +123,8 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(std::uint64_t n, Token&& token = Token())
     {
-        return detail::start_wait(request(*this, n, nanoseconds::max()), std::forward<Token>(token));
+        return detail::start_wait(request(*this, n, nanoseconds::max()),
+                                  std::forward<Token>(token));
     }
 
     /// The same, if that takes no longer than `within`; if it would, completes at once with
@@ -153,8 +156,8 @@ public:
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token())
     {
-        return detail::call_when_permitted(request(*this, 1, nanoseconds::max()), std::forward<Op>(op),
-                                           std::forward<Token>(token));
+        return detail::call_when_permitted(request(*this, 1, nanoseconds::max()),
+                                           std::forward<Op>(op), std::forward<Token>(token));
     }
     template <class Op, class... Rest>
         requires detail::mistaken_operation<Op, Rest...>
@@ -237,4 +240,4 @@ namespace local {
 using rate_limiter = basic_rate_limiter<asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Something that happened to a rate limiter.
 struct rate_event {
@@ -50,4 +50,4 @@ struct rate_stats {
     std::size_t waiting = 0;     ///< Requests that wait now.
 };
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

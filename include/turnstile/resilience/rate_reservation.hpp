@@ -12,7 +12,7 @@
 #include <memory>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Permits of a rate limiter that may be used from a certain time on. Movable, not copyable; it
 /// may outlive its limiter. Not itself thread safe.
@@ -105,4 +105,4 @@ private:
     nanoseconds when_{};
 };
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -9,7 +9,7 @@
 
 #include <string>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Thrown by calls that report failures as exceptions (coroutines): a `system_error` with the
 /// code of the rejection, that knows when to try again.
@@ -38,4 +38,4 @@ private:
 /// bulkhead; as an error code that is `errc::timed_out`, like any other timeout.
 [[nodiscard]] TURNSTILE_EXPORT bool is_refusal(const failure& f) noexcept;
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

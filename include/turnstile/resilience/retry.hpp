@@ -4,11 +4,11 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
-#include <turnstile/detail/call/mistakes.hpp>
-#include <turnstile/detail/util/random.hpp>
-#include <turnstile/detail/call/supervised_call.hpp>
 #include <turnstile/core/operation.hpp>
+#include <turnstile/detail/call/mistakes.hpp>
+#include <turnstile/detail/call/supervised_call.hpp>
+#include <turnstile/detail/util/random.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/resilience/detail/retry_supervisor.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/retry_policy.hpp>
@@ -21,7 +21,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Runs operations, and again when they fail, as its policy says.
 ///
@@ -166,4 +166,4 @@ auto async_retry(const basic_retry_policy<RetryIf, Hint>&, Op&&, Rest&&...)
     return detail::explain_operation<Op>();
 }
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -3,16 +3,16 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
-#include <turnstile/detail/util/spin_mutex.hpp>
-#include <turnstile/detail/util/listener_list.hpp>
 #include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/export.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/util/listener_list.hpp>
+#include <turnstile/detail/util/spin_mutex.hpp>
 
 #include <cstdint>
 #include <functional>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// What the listeners of a retry budget are told.
 enum class budget_event {
@@ -92,4 +92,4 @@ private:
     detail::listener_list<budget_event, thread_safe> listeners_;
 };
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

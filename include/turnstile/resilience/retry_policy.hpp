@@ -17,7 +17,7 @@
 #include <optional>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// What a listener is told before each retry.
 struct retry_event {
@@ -197,4 +197,4 @@ private:
 
 using retry_policy = basic_retry_policy<>;
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

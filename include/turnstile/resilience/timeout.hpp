@@ -4,10 +4,10 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
+#include <turnstile/core/operation.hpp>
+#include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/detail/util/saturating_time.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
-#include <turnstile/detail/call/mistakes.hpp>
-#include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/detail/timeout_supervisor.hpp>
 #include <turnstile/resilience/detail/timeout_token.hpp>
@@ -19,7 +19,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// A completion token with a time limit, for any initiating function, of Turnstile, of Asio
 /// or your own: `co_await socket.async_read_some(buffer, timeout_after(2s, use_awaitable))`.
@@ -181,4 +181,4 @@ public:
 /// The usual timeout: any executor, the steady clock.
 using timeout = basic_timeout<>;
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
+#include <turnstile/core/threading.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/sync/detail/permit_request.hpp>
-#include <turnstile/core/threading.hpp>
 
 #include <type_traits>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// A signal for one: each `set` lets one waiter through, and if nobody waits it is stored for
 /// the next who comes. At most one is stored.
@@ -57,7 +57,8 @@ public:
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
     {
-        return detail::start_wait(request{this, this->state_pointer(), {}}, std::forward<Token>(token));
+        return detail::start_wait(request{this, this->state_pointer(), {}},
+                                  std::forward<Token>(token));
     }
 
     /// Uses up the stored signal if there is one and nobody waits; never waits. Thread
@@ -88,4 +89,4 @@ namespace local {
 using auto_reset_event = basic_auto_reset_event<asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

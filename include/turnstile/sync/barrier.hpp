@@ -3,11 +3,11 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
-#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/sync/detail/barrier_state.hpp>
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// What cancelling one party that waits does to the others.
 enum class cancelled_party {
@@ -175,4 +175,4 @@ namespace local {
 using barrier = basic_barrier<asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

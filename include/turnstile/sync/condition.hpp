@@ -3,8 +3,8 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/sync/detail/condition_request.hpp>
 #include <turnstile/sync/mutex.hpp>
 
@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 namespace detail {
 
 template <class Mutex, class Threading>
@@ -120,7 +120,8 @@ public:
 
 private:
     template <class Lock, class Predicate>
-    using request = detail::condition_request<basic_condition, typename Lock::mutex_type, Predicate>;
+    using request =
+        detail::condition_request<basic_condition, typename Lock::mutex_type, Predicate>;
     template <class, class, class>
     friend class detail::condition_request;
 };
@@ -134,4 +135,4 @@ namespace local {
 using condition = basic_condition<asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/sync/detail/counter_request.hpp>
 
 #include <concepts>
@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// The bounds of a counter, both included. By default it cannot become negative, and goes as
 /// high as it can.
@@ -33,7 +33,8 @@ struct counter_bounds {
 /// among equals who came first; then those with a predicate, in the order they came.
 /// Destruction: every waiter completes with `operation_aborted`.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
-class basic_counter : public detail::io_object<Executor, Threading, detail::counter_state<Threading>> {
+class basic_counter
+    : public detail::io_object<Executor, Threading, detail::counter_state<Threading>> {
     using base = detail::io_object<Executor, Threading, detail::counter_state<Threading>>;
 
 public:
@@ -203,4 +204,4 @@ namespace local {
 using counter = basic_counter<asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -3,14 +3,14 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/sync/detail/event_state.hpp>
+#include <turnstile/core/threading.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
-#include <turnstile/core/threading.hpp>
+#include <turnstile/sync/detail/event_state.hpp>
 
 #include <type_traits>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// A flag that asynchronous code can wait for.
 ///
@@ -81,7 +81,8 @@ private:
         detail::event_state<Threading>& state() const noexcept { return event->state(); }
         detail::wait_decision try_now() const noexcept
         {
-            return event->is_set() ? detail::wait_decision::granted() : detail::wait_decision::pending();
+            return event->is_set() ? detail::wait_decision::granted()
+                                   : detail::wait_decision::pending();
         }
         void give_back() const noexcept {}
         void prepare(detail::waiter&) const noexcept {}
@@ -97,4 +98,4 @@ namespace local {
 using event = basic_event<asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -3,16 +3,16 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
-#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/sync/detail/latch_state.hpp>
 
 #include <cstdint>
 #include <type_traits>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// A count that only goes down; those who wait go when it is zero, and so does everybody who
 /// comes later. For one use: a `counter` goes up as well, a `barrier` starts again.
@@ -147,4 +147,4 @@ namespace local {
 using latch = basic_latch<asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

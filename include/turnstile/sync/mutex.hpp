@@ -4,10 +4,10 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
-#include <turnstile/sync/detail/permit_request.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/sync/detail/permit_request.hpp>
 #include <turnstile/sync/unique_lock.hpp>
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Mutual exclusion for asynchronous code.
 ///
@@ -25,7 +25,8 @@ namespace turnstile {
 /// Fairness: strict FIFO. `try_lock` fails while others wait.
 /// Destruction: every waiter completes with `operation_aborted`. Locks may outlive it.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
-class basic_mutex : public detail::io_object<Executor, Threading, detail::semaphore_state<Threading>> {
+class basic_mutex
+    : public detail::io_object<Executor, Threading, detail::semaphore_state<Threading>> {
     using state_type = detail::semaphore_state<Threading>;
     using base = detail::io_object<Executor, Threading, state_type>;
 
@@ -62,7 +63,8 @@ public:
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_lock(Token&& token = Token())
     {
-        return detail::start_wait(request{this, this->state_pointer(), {}}, std::forward<Token>(token));
+        return detail::start_wait(request{this, this->state_pointer(), {}},
+                                  std::forward<Token>(token));
     }
 
     /// Does not compile, since it would block the thread: `co_await async_lock()` instead.
@@ -77,7 +79,10 @@ public:
     /// Takes the lock if it is free and nobody waits for it; never waits. The caller has to
     /// `unlock`, or to adopt the lock: `unique_lock(m, std::adopt_lock)`. Thread safety: as the
     /// policy says.
-    [[nodiscard]] bool try_lock() noexcept { return this->state().try_acquire(1, state_type::by_hand); }
+    [[nodiscard]] bool try_lock() noexcept
+    {
+        return this->state().try_acquire(1, state_type::by_hand);
+    }
 
     /// Releases a lock that `try_lock` has taken, or whose `unique_lock` has let go of it with
     /// `release`, and hands it to the first waiter if there is one. The waiter's handler does not
@@ -127,7 +132,10 @@ struct lock_holds<basic_mutex<Executor, Threading>> {
             return true;
         }
         static bool adopt(state_type& state) noexcept { return state.adopt_lock(); }
-        static void detach(state_type& state, const void* /*handle*/) noexcept { state.drop_handle(); }
+        static void detach(state_type& state, const void* /*handle*/) noexcept
+        {
+            state.drop_handle();
+        }
     };
 };
 
@@ -142,4 +150,4 @@ namespace local {
 using mutex = basic_mutex<asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -2,13 +2,13 @@
 // Permits of a semaphore, as a value that gives them back.
 #pragma once
 
-#include <turnstile/sync/detail/semaphore_state.hpp>
 #include <turnstile/core/error.hpp>
+#include <turnstile/sync/detail/semaphore_state.hpp>
 
 #include <cstdint>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// A number of permits taken from a `Semaphore`, given back when it goes out of scope.
 /// Movable, not copyable. It may outlive its semaphore: then it gives nothing back. Not itself
@@ -127,4 +127,4 @@ private:
     std::uint64_t n_ = 0;
 };
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

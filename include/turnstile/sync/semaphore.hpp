@@ -3,16 +3,16 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
-#include <turnstile/sync/detail/permit_request.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/sync/detail/permit_request.hpp>
 #include <turnstile/sync/permit.hpp>
 
 #include <cstdint>
 #include <type_traits>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// A number of permits that asynchronous code acquires and gives back.
 ///
@@ -71,7 +71,8 @@ public:
     template <token_for<permit_type> Token = default_token_t<Executor>>
     auto async_acquire(std::uint64_t n, Token&& token = Token())
     {
-        return detail::start_wait(request{this, this->state_pointer(), n}, std::forward<Token>(token));
+        return detail::start_wait(request{this, this->state_pointer(), n},
+                                  std::forward<Token>(token));
     }
 
     /// Waits for one permit: `async_acquire(1, token)`, of which all that is said above holds.
@@ -109,8 +110,9 @@ public:
         if (n == 0)
             ec = errc::invalid_argument;
         else
-            ec = this->state().release(n, state_type::by_hand) ? error_code()
-                                                         : make_error_code(errc::over_release);
+            ec = this->state().release(n, state_type::by_hand)
+                     ? error_code()
+                     : make_error_code(errc::over_release);
     }
 
     /// The same, throwing `system_error`.
@@ -188,4 +190,4 @@ namespace local {
 using semaphore = basic_semaphore<asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

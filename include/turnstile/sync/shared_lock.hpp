@@ -5,7 +5,7 @@
 #include <turnstile/core/export.hpp>
 #include <turnstile/sync/detail/lock_handle.hpp>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// A shared lock on a `shared_mutex`, unlocked when it goes out of scope. Its interface is that of
 /// `std::shared_lock`. Movable, not copyable, not itself thread safe.
@@ -27,4 +27,4 @@ public:
 template <class Mutex, class How>
 shared_lock(Mutex&, How) -> shared_lock<Mutex>;
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
-#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/sync/detail/shared_mutex_request.hpp>
 #include <turnstile/sync/shared_lock.hpp>
 #include <turnstile/sync/unique_lock.hpp>
@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Any number of readers at a time, or one writer.
 ///
@@ -93,8 +93,9 @@ public:
     template <token_for<shared_lock_type> Token = default_token_t<Executor>>
     auto async_lock_shared(Token&& token = Token())
     {
-        return detail::start_wait(request<shared_lock_type, lock_mode::shared>{this, this->state_pointer()},
-                                  std::forward<Token>(token));
+        return detail::start_wait(
+            request<shared_lock_type, lock_mode::shared>{this, this->state_pointer()},
+            std::forward<Token>(token));
     }
 
     /// Waits for the upgradable lock, to read and perhaps to write later.
@@ -137,8 +138,9 @@ public:
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_upgrade(shared_lock_type& lock, Token&& token = Token())
     {
-        return detail::start_wait(upgrade<shared_lock_type, lock_mode::shared>(exclusive_request(), lock),
-                                  std::forward<Token>(token));
+        return detail::start_wait(
+            upgrade<shared_lock_type, lock_mode::shared>(exclusive_request(), lock),
+            std::forward<Token>(token));
     }
 
     /// Makes an exclusive lock a shared one, and admits readers; a writer never gets in
@@ -205,7 +207,10 @@ public:
 
     /// Whether a writer, any reader, or an upgradable lock is inside: hints, outdated as soon
     /// as they are returned.
-    [[nodiscard]] bool is_locked() const noexcept { return this->state().is_held(lock_mode::exclusive); }
+    [[nodiscard]] bool is_locked() const noexcept
+    {
+        return this->state().is_held(lock_mode::exclusive);
+    }
     [[nodiscard]] bool is_locked_shared() const noexcept
     {
         return this->state().is_held(lock_mode::shared);
@@ -233,8 +238,14 @@ private:
     {
         return request<lock_type, lock_mode::exclusive>{this, this->state_pointer()};
     }
-    bool take(lock_mode wants) noexcept { return this->state().try_take(lock_mode::nothing, wants, by_hand); }
-    bool give(lock_mode has) noexcept { return this->state().give(has, lock_mode::nothing, by_hand); }
+    bool take(lock_mode wants) noexcept
+    {
+        return this->state().try_take(lock_mode::nothing, wants, by_hand);
+    }
+    bool give(lock_mode has) noexcept
+    {
+        return this->state().give(has, lock_mode::nothing, by_hand);
+    }
     void give(lock_mode has, error_code& ec) noexcept
     {
         ec = give(has) ? error_code() : make_error_code(errc::not_locked);
@@ -264,13 +275,19 @@ namespace detail {
 template <class Threading, lock_mode what>
 struct shared_hold {
     using state_type = shared_mutex_state<Threading>;
-    static bool try_take(state_type& state) noexcept { return state.try_take(lock_mode::nothing, what); }
+    static bool try_take(state_type& state) noexcept
+    {
+        return state.try_take(lock_mode::nothing, what);
+    }
     TURNSTILE_HOT static bool give(state_type& state, const void* handle) noexcept
     {
         return state.give(what, lock_mode::nothing, state_type::way::as_handle, handle);
     }
     static bool adopt(state_type& state) noexcept { return state.adopt(what); }
-    static void detach(state_type& state, const void* handle) noexcept { state.detach(what, handle); }
+    static void detach(state_type& state, const void* handle) noexcept
+    {
+        state.detach(what, handle);
+    }
 };
 
 template <class Executor, class Threading>
@@ -291,4 +308,4 @@ namespace local {
 using shared_mutex = basic_shared_mutex<asio::any_io_executor, strand_confined>;
 
 } // namespace local
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

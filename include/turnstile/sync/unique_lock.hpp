@@ -4,7 +4,7 @@
 
 #include <turnstile/sync/detail/lock_handle.hpp>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// An exclusive lock on a `mutex` or a `shared_mutex`, unlocked when it goes out of scope. Its
 /// interface is that of `std::unique_lock`. Movable, not copyable, not itself thread safe.
@@ -23,4 +23,4 @@ public:
 template <class Mutex, class How>
 unique_lock(Mutex&, How) -> unique_lock<Mutex>;
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -4,7 +4,7 @@
 
 #include <turnstile/sync/detail/lock_handle.hpp>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// An upgradable read lock on a `shared_mutex`, unlocked when it goes out of scope: what
 /// `shared_lock` is to a shared lock. Movable, not copyable, not itself thread safe.
@@ -23,4 +23,4 @@ public:
 template <class Mutex, class How>
 upgrade_lock(Mutex&, How) -> upgrade_lock<Mutex>;
 
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

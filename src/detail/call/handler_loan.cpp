@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <mutex>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 namespace {
 
 constexpr std::size_t cache_line = 64;
@@ -45,4 +45,4 @@ bool loan_block::tell_lender(loan_state state) noexcept
     return true;
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <thread>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // There was no memory: they stay ready, and go with the drain that is running, or the next wake-up,
 // for which the context is kept running. If there can be neither, they go now.
@@ -150,4 +150,4 @@ void completion_drain<Threading>::discard()
 template class completion_drain<thread_safe>;
 template class completion_drain<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

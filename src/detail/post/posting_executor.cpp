@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 namespace {
 
 namespace execution = asio::execution;
@@ -219,4 +219,4 @@ bool posting_executor::has_stopped() const noexcept
     return std::visit([](const auto& executor) { return has_stopped_at(executor); }, executor_);
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -8,7 +8,7 @@
 
 #include <typeinfo>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 namespace {
 
 namespace execution = asio::execution;
@@ -30,4 +30,4 @@ bool is_system_executor_type(const std::type_info& type) noexcept
            is_the_one_for(execution::blocking.always, type);
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

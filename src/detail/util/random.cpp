@@ -3,7 +3,7 @@
 
 #include <random>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 namespace {
 
 std::uint64_t read_system_source()
@@ -20,4 +20,4 @@ std::uint64_t random_seed()
     return seeds.next();
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

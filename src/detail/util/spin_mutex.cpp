@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 namespace {
 
 // Tells the processor that this thread only waits.
@@ -48,4 +48,4 @@ void spin_mutex::lock_contended() noexcept
     }
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Outlives the context for as long as there are members.
 struct service_member::registry {
@@ -113,4 +113,4 @@ void service_member::drop_last_reference() noexcept
     delete this;
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <turnstile/detail/wait/wait_state.hpp>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class Threading>
 void wait_state<Threading>::start(waiter& w) noexcept
@@ -275,4 +275,4 @@ bool wait_state<Threading>::called_from_wrong_strand() noexcept
 template class wait_state<thread_safe>;
 template class wait_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A receiver's place in the stream of values; guarded by the lock. Values are numbered from
 // 0 in the order in which they were sent.
@@ -120,4 +120,4 @@ private:
 extern template class broadcast_state<thread_safe>;
 extern template class broadcast_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -9,7 +9,7 @@
 
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // One of several ends of a channel, each of which may go first: an executor, and a share in
 // the state, which is told when this end goes: by Role::leave(state). Movable, also while
@@ -63,4 +63,4 @@ private:
     [[no_unique_address]] Role role_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

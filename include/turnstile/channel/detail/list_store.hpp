@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <iterator>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The items of a queue, in the order they came; served from either end.
 //
@@ -53,4 +53,4 @@ private:
     item_list items_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <turnstile/channel/detail/recycled.hpp>
-#include <turnstile/detail/wait/wait_outcome.hpp>
 #include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/wait_outcome.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
 
 #include <optional>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <variant>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 struct oneshot_waiter : waiter {
     using waiter::waiter;
@@ -134,4 +134,4 @@ private:
     std::optional<stored_type> value_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

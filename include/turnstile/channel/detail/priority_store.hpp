@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 struct item_ticket;
 
@@ -115,4 +115,4 @@ private:
     std::uint64_t turns_ = 1; // 0 is the turn of an item that never entered
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Everything about a queue but its pushes.
 template <class T, class Executor, class Threading, class Store>
@@ -289,4 +289,4 @@ private:
     }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

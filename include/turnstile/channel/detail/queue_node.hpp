@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 struct item_waiter;
 
@@ -57,4 +57,4 @@ struct item_waiter : waiter {
     item_list items;                       // taken by a pop, or dropped by a push
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

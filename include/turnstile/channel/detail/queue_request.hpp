@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // What a pop gives: where there is an error there has to be a value, too.
 template <class T>
@@ -94,8 +94,8 @@ struct queue_request {
 };
 
 template <class Queue>
-struct push_request
-    : queue_request<Queue, typename Queue::receipt_type, holding_waiter<typename Queue::state_type>> {
+struct push_request : queue_request<Queue, typename Queue::receipt_type,
+                                    holding_waiter<typename Queue::state_type>> {
     static constexpr request_traits traits{
         .irrevocable = true, // the state finds the item again
         .result = result_source::waiter,
@@ -141,7 +141,7 @@ struct push_request
 
 template <class Queue>
 struct pop_request : queue_request<Queue, popped_t<typename Queue::value_type>,
-                          holding_waiter<typename Queue::state_type>> {
+                                   holding_waiter<typename Queue::state_type>> {
     static constexpr request_traits traits{.irrevocable = true, .result = result_source::outcome};
     using stored = typename Queue::state_type::stored;
     using waiter_type = holding_waiter<typename Queue::state_type>;
@@ -164,7 +164,7 @@ struct pop_request : queue_request<Queue, popped_t<typename Queue::value_type>,
 
 template <class Queue>
 struct batch_request : queue_request<Queue, std::vector<typename Queue::value_type>,
-                            batch_waiter<typename Queue::state_type>> {
+                                     batch_waiter<typename Queue::state_type>> {
     static constexpr request_traits traits{
         .irrevocable = true, .result = result_source::outcome, .needs_supplies = true};
     using stored = typename Queue::state_type::stored;
@@ -215,7 +215,8 @@ struct place_waiter : item_waiter {
 };
 
 template <class Queue>
-struct reserve_request : queue_request<Queue, reservation<Queue>, place_waiter<typename Queue::state_type>> {
+struct reserve_request
+    : queue_request<Queue, reservation<Queue>, place_waiter<typename Queue::state_type>> {
     static constexpr request_traits traits{.refundable = true, .result = result_source::waiter};
     using waiter_type = place_waiter<typename Queue::state_type>;
 
@@ -239,4 +240,4 @@ struct join_request : queue_request<Queue, void, item_waiter> {
     void prepare(item_waiter& w) const noexcept { w.what = role::join; }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Who may push and pop, and when; all that does not depend on the items' type. The Store says
 // which item is next.
@@ -45,7 +45,10 @@ public:
     bool can_fill() noexcept { return !read(discarded_); }
 
     bool task_done() noexcept;
-    wait_decision try_join() noexcept { return unfinished() == 0 ? wait_decision::granted() : wait_decision::pending(); }
+    wait_decision try_join() noexcept
+    {
+        return unfinished() == 0 ? wait_decision::granted() : wait_decision::pending();
+    }
 
     // `discarded` gets what is to be destroyed.
     void close(closing how, item_list& discarded) noexcept;
@@ -244,4 +247,4 @@ private:
     bool discarded_ = false;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // ---------------------------------------------------------------------- the queue ----
 
@@ -263,7 +263,7 @@ bool queue_state<Threading, Store>::draw_from_pusher(ready_list& ready) noexcept
 
 template <class Threading, class Store>
 std::size_t queue_state<Threading, Store>::promise_at_once(std::size_t most,
-                                                         ready_list& ready) noexcept
+                                                           ready_list& ready) noexcept
 {
     std::size_t n = 0;
     while (n != most && (size_ != 0 || draw_from_pusher(ready))) {
@@ -316,7 +316,8 @@ item_node* queue_state<Threading, Store>::take_out(item_node& n, ready_list& rea
 }
 
 template <class Threading, class Store>
-void queue_state<Threading, Store>::fill(item_node& n, ready_list& ready, item_list& dropped) noexcept
+void queue_state<Threading, Store>::fill(item_node& n, ready_list& ready,
+                                         item_list& dropped) noexcept
 {
     --reserved_;
     if (discarded_) {
@@ -434,7 +435,8 @@ bool queue_state<Threading, Store>::deliver(item_waiter& w) noexcept
 }
 
 template <class Threading, class Store>
-wait_decision queue_state<Threading, Store>::promise_batch(std::size_t most, std::size_t& n) noexcept
+wait_decision queue_state<Threading, Store>::promise_batch(std::size_t most,
+                                                           std::size_t& n) noexcept
 {
     return this->update([&](ready_list& ready) {
         n = promise_at_once(most, ready);
@@ -464,4 +466,4 @@ void queue_state<Threading, Store>::give_back_batch(std::size_t n, item_list& di
     });
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A base of T that has it allocated in what Asio recycles on this thread.
 template <class T>
@@ -23,4 +23,4 @@ protected:
     ~recycled() = default;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Nodes that are not in use. Taken under the lock; where Cell is atomic, put without it.
 template <class Cell>
@@ -232,7 +232,7 @@ private:
     static constexpr bool trivial =
         std::is_trivially_destructible_v<stored> && std::is_trivially_destructible_v<label>;
     using node_pointer = std::conditional_t<trivial, confined_atomic<item_node*>,
-                                    policy_atomic<Threading, item_node*>>;
+                                            policy_atomic<Threading, item_node*>>;
     static constexpr std::size_t kept = 256;
 
     // Under the lock: whether there are many more nodes than items.
@@ -398,4 +398,4 @@ private:
     std::size_t nodes_ = 0; // in use or not; guarded by the lock
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

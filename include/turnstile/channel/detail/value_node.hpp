@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class Threading>
 using reference_counter = std::conditional_t<Threading::is_confined, boost::thread_unsafe_counter,
@@ -45,4 +45,4 @@ node_ptr<Threading> make_node(Args&&... args)
     return node_ptr<Threading>(new value_node<T, Threading>(std::forward<Args>(args)...));
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -3,9 +3,9 @@
 
 #include <turnstile/channel/detail/watch_state.hpp>
 #include <turnstile/detail/post/executor_work.hpp>
-#include <turnstile/detail/wait/wait_outcome.hpp>
-#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/detail/wait/guarded_predicate.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
+#include <turnstile/detail/wait/wait_outcome.hpp>
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A wait for a version other than the one seen.
 template <class Watch>
@@ -95,4 +95,4 @@ private:
     std::optional<executor_work<executor_type>> work_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 struct change_waiter : waiter {
     using waiter::waiter;
@@ -20,7 +20,8 @@ struct change_waiter : waiter {
 // What a wait for a version other than `seen` comes to, without the lock: so the end is looked
 // for first, since the version that is the latest then stays so.
 template <class Version, class Closed>
-wait_decision watch_outlook(const Version& version, const Closed& closed, std::uint64_t seen) noexcept
+wait_decision watch_outlook(const Version& version, const Closed& closed,
+                            std::uint64_t seen) noexcept
 {
     const bool ended = closed.load(std::memory_order_acquire);
     if (version.load(std::memory_order_acquire) != seen)
@@ -130,4 +131,4 @@ extern template class watch_state<strand_confined>;
 extern template class search_waiter<thread_safe>;
 extern template class search_waiter<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <memory>
 #include <mutex>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Stands between a caller's cancellation slot and what it cancels. The slot is filled once,
 // and never touched again; a signal emitted from any thread, also late, finds the target or
@@ -55,8 +55,8 @@ public:
         auto slot = asio::get_associated_cancellation_slot(handler);
         if (!slot.is_connected())
             return nullptr;
-        auto relay =
-            std::allocate_shared<call_cancellation>(asio::recycling_allocator<call_cancellation>(), t);
+        auto relay = std::allocate_shared<call_cancellation>(
+            asio::recycling_allocator<call_cancellation>(), t);
         slot.assign([relay](asio::cancellation_type_t type) { relay->cancel(type); });
         return relay;
     }
@@ -66,4 +66,4 @@ private:
     target* target_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

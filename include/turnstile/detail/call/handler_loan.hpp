@@ -9,17 +9,17 @@
 // more; nor may the operation touch the lender once that has left. Both make sure under a mutex
 // that belongs to neither.
 
+#include <turnstile/core/export.hpp>
+#include <turnstile/detail/call/wraps_handler.hpp>
 #include <turnstile/detail/post/handler_allocator.hpp>
 #include <turnstile/detail/util/spin_mutex.hpp>
-#include <turnstile/detail/call/wraps_handler.hpp>
-#include <turnstile/core/export.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <thread>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 enum class loan_state {
     with_lender, // not lent yet, or back
@@ -181,4 +181,4 @@ private:
     block* block_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

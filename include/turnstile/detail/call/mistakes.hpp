@@ -12,7 +12,7 @@
 #include <concepts>
 #include <type_traits>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // False, but only when it is used.
 template <class T>
@@ -85,4 +85,4 @@ auto explain_timeout()
     return typename timed_call<Signature>::type();
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A handler for an operation run on behalf of somebody else: when it completes, the observer
 // is called with the failure, if any, or with all the results if it takes a tuple, and is gone
@@ -52,4 +52,4 @@ auto observe(Handler handler, Observer observer)
     return observing_handler<Signature, Handler, Observer>(std::move(handler), std::move(observer));
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

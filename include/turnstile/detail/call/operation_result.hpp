@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // How the first argument of a signature reports failure.
 template <class First>
@@ -105,4 +105,4 @@ struct result_traits<R(Args...) noexcept> : result_traits<R(Args...)> {
 template <operation Op>
 using operation_result = result_traits<operation_signature_t<Op>>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/post/handler_executor.hpp>
+#include <turnstile/core/operation.hpp>
 #include <turnstile/detail/call/handler_loan.hpp>
 #include <turnstile/detail/call/operation_result.hpp>
-#include <turnstile/core/operation.hpp>
+#include <turnstile/detail/post/handler_executor.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 
@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Where a coroutine with this type of executor runs if it is to run on `executor`: there, or
 // if the type does not allow it, on what a strand is made from.
@@ -118,4 +118,4 @@ void start_in_completion(Op op, const Executor& otherwise, Handler handler)
         call(std::move(handler), std::move(failed));
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -9,7 +9,7 @@
 #include <exception>
 #include <type_traits>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A token that does nothing but tell the signature it is used for.
 struct signature_probe {};
@@ -62,7 +62,7 @@ struct operation_signature<Op> {
     using type = typename awaitable_traits<std::invoke_result_t<Op>>::signature;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail
 
 template <class Signature>
 class boost::asio::async_result<turnstile::detail::signature_probe, Signature> {

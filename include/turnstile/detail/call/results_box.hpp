@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class Tuple>
 class heap_box {
@@ -64,4 +64,4 @@ struct unboxing_handler {
     }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

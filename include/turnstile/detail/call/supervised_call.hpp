@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/post/handler_executor.hpp>
-#include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/core/operation.hpp>
+#include <turnstile/detail/call/mistakes.hpp>
+#include <turnstile/detail/post/handler_executor.hpp>
 
 #include <boost/asio/async_result.hpp>
 
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The initiation of a call that runs an operation under supervision: finds the executor, and
 // calls run(handler, executor, operation).
@@ -32,4 +32,4 @@ auto supervised_call(const Executor& executor, Op&& op, Run&& run, Token& token)
         token, std::forward<Op>(op), std::forward<Run>(run));
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

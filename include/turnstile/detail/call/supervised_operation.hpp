@@ -12,7 +12,7 @@
 #include <exception>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // One operation run by a supervisor.
 template <class Signature>
@@ -76,4 +76,4 @@ private:
     std::atomic<start_state> start_{start_state::over};
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -30,7 +30,7 @@
 #include <optional>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A strand on top of an executor; one that is a strand already will do.
 template <class Executor>
@@ -322,4 +322,4 @@ private:
         timer_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

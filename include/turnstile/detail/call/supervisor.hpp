@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/post/handler_allocator.hpp>
-#include <turnstile/detail/post/handler_executor.hpp>
 #include <turnstile/detail/call/operation_start.hpp>
 #include <turnstile/detail/call/results_box.hpp>
 #include <turnstile/detail/call/supervised_operation.hpp>
 #include <turnstile/detail/call/supervision.hpp>
+#include <turnstile/detail/post/handler_allocator.hpp>
+#include <turnstile/detail/post/handler_executor.hpp>
 
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Supervision of operations with such a signature. Their handlers do not know the caller's, so
 // that an operation is compiled once for all who supervise it.
@@ -210,4 +210,4 @@ private:
     }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

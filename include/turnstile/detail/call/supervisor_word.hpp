@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // What has happened since handle() was called last.
 struct supervised_events {
@@ -130,4 +130,4 @@ private:
     std::atomic<bits> word_{party}; // the initiating function, behind a closed gate
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -5,7 +5,7 @@
 
 #include <concepts>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A handler made from another, get(), that shares the executor, the allocator, the cancellation
 // slot and whatever else is associated with that one.
@@ -17,7 +17,7 @@ concept wraps_handler = requires(const T& t)
         } -> std::same_as<const typename T::wrapped_handler&>;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail
 
 template <template <class, class> class Associator, turnstile::detail::wraps_handler Wrapper,
           class Default>

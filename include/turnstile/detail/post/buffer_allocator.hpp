@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Hands out one caller-owned buffer of Size bytes, so that what must not fail later brings
 // its memory along; a request that does not fit goes to the heap.
@@ -81,4 +81,4 @@ private:
     void* buffer_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

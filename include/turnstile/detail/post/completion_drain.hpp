@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/wait/waiter.hpp>
 #include <turnstile/core/export.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class Threading>
 class wait_state;
@@ -104,4 +104,4 @@ private:
 extern template class completion_drain<thread_safe>;
 extern template class completion_drain<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

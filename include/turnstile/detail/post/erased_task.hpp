@@ -13,7 +13,7 @@
 #include <memory>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Something on its way from one executor to another. It does not know its type, so that a
 // dispatch is compiled for each executor, and not for each handler or operation.
@@ -23,7 +23,10 @@ public:
     using run_function = void (*)(void*, task_action);
 
     erased_task(void* what, run_function run) noexcept : object_(what), run_(run) {}
-    erased_task(erased_task&& other) noexcept : object_(std::exchange(other.object_, nullptr)), run_(other.run_) {}
+    erased_task(erased_task&& other) noexcept
+        : object_(std::exchange(other.object_, nullptr)), run_(other.run_)
+    {
+    }
     erased_task& operator=(erased_task&&) = delete;
     ~erased_task()
     {
@@ -78,4 +81,4 @@ erased_task make_task(Handler handler, Arguments arguments)
     return erased_task(make_in_memory_of<block>(handler, make), &block::run);
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

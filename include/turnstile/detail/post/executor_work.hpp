@@ -10,7 +10,7 @@
 
 #include <type_traits>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // An executor, and work on its context for as long as this lives. An executor_work_guard
 // takes a strand of any_io_executor for one of the old kind, and does not compile.
@@ -42,4 +42,4 @@ private:
         work_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

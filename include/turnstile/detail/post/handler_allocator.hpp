@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The allocator for blocks that hold a handler: its own, or what Asio recycles.
 template <class T, class Handler>
@@ -64,4 +64,4 @@ struct in_own_memory {
     }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <turnstile/core/config.hpp>
-#include <turnstile/detail/post/handler_allocator.hpp>
 #include <turnstile/detail/post/erased_task.hpp>
+#include <turnstile/detail/post/handler_allocator.hpp>
 #include <turnstile/detail/post/system_executor.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Stands for "none was named" where an executor could be given.
 struct no_executor {};
@@ -91,7 +91,7 @@ void post_handler(Handler handler, const Executor& otherwise, Arguments argument
     const auto executor = executor_for(handler, otherwise);
     const auto allocator = handler_allocator<std::byte>(handler);
     post_task(executor, allocator,
-             make_task<call_from_executor>(std::move(handler), std::move(arguments)));
+              make_task<call_from_executor>(std::move(handler), std::move(arguments)));
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/post/posting_executor.hpp>
+#include <turnstile/detail/post/erased_task.hpp>
 #include <turnstile/detail/post/executor_work.hpp>
 #include <turnstile/detail/post/handler_allocator.hpp>
-#include <turnstile/detail/post/erased_task.hpp>
+#include <turnstile/detail/post/posting_executor.hpp>
 #include <turnstile/detail/post/system_executor.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
 
@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // What is left of an operation that ends on the object's executor, and goes on to the handler's.
 // The result is last: it goes before the handler, which may own the object.
@@ -53,8 +53,9 @@ public:
     bool needs_dispatch() const noexcept { return foreign_ && !foreign_->way; }
 
     // The way to the handler's executor, or null if it is the object's own.
-    TURNSTILE_HOT foreign_post* choose(const HandlerExecutor& executor, wait_state<Threading>& state,
-                                 waiter& w, const Allocator& allocator)
+    TURNSTILE_HOT foreign_post* choose(const HandlerExecutor& executor,
+                                       wait_state<Threading>& state, waiter& w,
+                                       const Allocator& allocator)
     {
         if constexpr (postable_executor<HandlerExecutor>) {
             if (state.home().is(executor)) [[likely]]
@@ -71,7 +72,7 @@ public:
     void dispatch(void* operation, erased_task::run_function run_foreign) const
     {
         dispatch_task(foreign_->held.work.get_executor(), Allocator(foreign_->allocator),
-                     erased_task(operation, run_foreign));
+                      erased_task(operation, run_foreign));
     }
     // It has ended, and only its cargo goes on.
     TURNSTILE_COLD static void dispatch(foreign_ptr route, Completion&& ended)
@@ -79,7 +80,8 @@ public:
         const auto stays_here = std::move(route->held);
         const Allocator allocator(route->allocator);
         route->completion.emplace(std::move(ended));
-        dispatch_task(stays_here.work.get_executor(), allocator, erased_task(route.release(), &run_completion));
+        dispatch_task(stays_here.work.get_executor(), allocator,
+                      erased_task(route.release(), &run_completion));
     }
 
 private:
@@ -93,8 +95,9 @@ private:
     }
 
     TURNSTILE_COLD foreign_post* choose_foreign(const HandlerExecutor& executor,
-                                          wait_state<Threading>& state, [[maybe_unused]] waiter& w,
-                                          const Allocator& allocator)
+                                                wait_state<Threading>& state,
+                                                [[maybe_unused]] waiter& w,
+                                                const Allocator& allocator)
     {
         foreign_.reset(make_with<foreign>(allocator, [&](void* memory) {
             return new (memory) foreign{
@@ -113,4 +116,4 @@ private:
     foreign_ptr foreign_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // How something that was queued ends.
 enum class task_action { invoke, destroy };
@@ -34,4 +34,4 @@ private:
     run_function run_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <turnstile/core/config.hpp>
+#include <turnstile/core/export.hpp>
 #include <turnstile/detail/post/intrusive_task.hpp>
 #include <turnstile/detail/post/work_guard.hpp>
-#include <turnstile/core/export.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/strand.hpp>
@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <variant>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Where completions go. It looks through any_io_executor to the executors Asio ships, since
 // type erasure is the dearest part of a post; anything else stays type-erased.
@@ -100,4 +100,4 @@ private:
 template <class Executor>
 concept postable_executor = std::convertible_to<Executor, asio::any_io_executor>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

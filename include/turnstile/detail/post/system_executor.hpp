@@ -16,7 +16,7 @@
 #include <typeinfo>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The system context runs what is posted on threads of its own, which nobody asked for: a
 // future's promise is rather set where the operation completes. Those threads are started as
@@ -68,4 +68,4 @@ bool is_system_executor(const Executor& executor) noexcept
         return may_be_system_executor<Executor>;
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -15,7 +15,7 @@
 #include <utility>
 #include <variant>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class Executor>
 using tracked_t = std::decay_t<decltype(asio::prefer(std::declval<const Executor&>(),
@@ -74,4 +74,4 @@ private:
     std::optional<other_work> other_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 struct wide_product {
     std::uint64_t high;
@@ -145,4 +145,4 @@ using portable::multiply_divide;
 
 #endif
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A loop of operations that never wait would keep its thread from everything else. So after
 // 128 of them one suspends for real, and goes behind whatever the executor has queued. When a
@@ -26,4 +26,4 @@ private:
     static inline constinit thread_local unsigned left_ = size;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

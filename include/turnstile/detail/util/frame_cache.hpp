@@ -12,7 +12,7 @@
 #include <new>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The frame that a thread keeps for the next call of the same coroutine. Asio keeps two for all
 // coroutines of a thread, and looks for one that is large enough; what is not kept here is left
@@ -116,7 +116,7 @@ struct kept_promise : AsioPromise {
     }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail
 
 template <class T, class Executor, class... Args>
 struct std::coroutine_traits<boost::asio::awaitable<T, Executor>, turnstile::detail::frame_cache,

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Names a listener, to remove it by.
 enum class listener_id : std::uint64_t {};
@@ -187,4 +187,4 @@ private:
 };
 
 } // namespace detail
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

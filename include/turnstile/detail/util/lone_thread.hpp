@@ -7,7 +7,7 @@
 #    include <sys/single_threaded.h>
 #endif
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Whether this is the only thread of the process. Nobody else can make it untrue meanwhile, and
 // the second thread sees what was written before it was made. The C library tells; where it does
@@ -21,4 +21,4 @@ inline bool is_lone_thread() noexcept
 #endif
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/util/lone_thread.hpp>
 #include <turnstile/core/export.hpp>
+#include <turnstile/detail/util/lone_thread.hpp>
 
 #include <atomic>
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A word of an object's state that changes without the object's lock. update() lets a function
 // change(T&) alter it, again if somebody else was faster. If that returns false, nothing is
@@ -119,4 +119,4 @@ TURNSTILE_HOT T set_bits(Atomic& atomic, T bits) noexcept
     return before;
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

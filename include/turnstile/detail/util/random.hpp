@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/util/checked_arithmetic.hpp>
 #include <turnstile/core/export.hpp>
+#include <turnstile/detail/util/checked_arithmetic.hpp>
 
 #include <cstdint>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A small generator of random numbers (splitmix64): the same everywhere for the same seed.
 class random_source {
@@ -37,4 +37,4 @@ private:
 // randomness, which is slow, is read once for each thread.
 TURNSTILE_EXPORT std::uint64_t random_seed();
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The time `delay` from `now`; the latest there is where that does not fit, and never earlier
 // than asked for where the clock counts in larger steps.
@@ -38,4 +38,4 @@ nanoseconds elapsed(TimePoint from, TimePoint to) noexcept
                           saturating_nanoseconds(from.time_since_epoch()));
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

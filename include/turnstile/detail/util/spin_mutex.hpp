@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/util/lone_thread.hpp>
 #include <turnstile/core/export.hpp>
+#include <turnstile/detail/util/lone_thread.hpp>
 
 #include <boost/assert.hpp>
 
 #include <atomic>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A mutex for short sections: one exchange to lock (for a lone thread a plain store), a plain
 // store to unlock. It takes a tenth of the instructions of std::mutex, and a contended operation
@@ -43,4 +43,4 @@ private:
     std::atomic<int> locked_{0};
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/wait/wait_outcome.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/core/export.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/wait_outcome.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -11,7 +11,7 @@
 #include <tuple>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The tokens that mean "I am a coroutine", and how each of them reports success and failure.
 template <class Token, class T>
@@ -30,7 +30,10 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, T> {
     {
         return nothrow_movable<T>::unwrap(std::move(value));
     }
-    [[noreturn]] TURNSTILE_COLD static T failure(wait_decision why) { throw system_error(why.error()); }
+    [[noreturn]] TURNSTILE_COLD static T failure(wait_decision why)
+    {
+        throw system_error(why.error());
+    }
     static T result(wait_outcome<T>&& o)
     {
         if (o.error)
@@ -88,4 +91,4 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, void> 
     static value_type result(const wait_outcome<void>& o) noexcept { return {o.error}; }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -6,7 +6,7 @@
 #include <exception>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A user's predicate. What it throws ends the wait it is for, with errc::predicate_failed; a
 // coroutine is thrown that exception instead.
@@ -36,4 +36,4 @@ private:
     [[no_unique_address]] Predicate predicate_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

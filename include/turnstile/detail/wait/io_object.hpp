@@ -13,7 +13,7 @@
 #include <functional>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class T>
 concept execution_context = std::derived_from<T, asio::execution_context> && requires(T& t)
@@ -84,4 +84,4 @@ protected:
     ~listening_object() { this->state_pointer()->listeners().close(); }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <turnstile/core/export.hpp>
 #include <turnstile/detail/util/listener_list.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
-#include <turnstile/core/export.hpp>
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A state that tells listeners what happens to it, without the lock. Whoever it lets go may
 // destroy the object before it gets so far, and so may a listener: then it is the reference
@@ -71,4 +71,4 @@ protected:
     listeners_type listeners_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

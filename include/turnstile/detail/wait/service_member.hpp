@@ -9,7 +9,7 @@
 #include <memory>
 #include <mutex>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 class wait_service;
 
@@ -58,4 +58,4 @@ private:
     bool is_registered_ = true;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

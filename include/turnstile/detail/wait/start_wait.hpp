@@ -7,15 +7,15 @@
 
 #include <turnstile/core/config.hpp>
 #include <turnstile/detail/post/buffer_allocator.hpp>
-#include <turnstile/detail/wait/wait_request.hpp>
-#include <turnstile/detail/wait/coroutine_token.hpp>
-#include <turnstile/detail/wait/wait_result.hpp>
 #include <turnstile/detail/post/handler_allocator.hpp>
-#include <turnstile/detail/util/frame_cache.hpp>
-#include <turnstile/detail/wait/wait_outcome.hpp>
 #include <turnstile/detail/util/coop_budget.hpp>
+#include <turnstile/detail/util/frame_cache.hpp>
+#include <turnstile/detail/wait/coroutine_token.hpp>
 #include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_operation.hpp>
+#include <turnstile/detail/wait/wait_outcome.hpp>
+#include <turnstile/detail/wait/wait_request.hpp>
+#include <turnstile/detail/wait/wait_result.hpp>
 
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
 #    include <boost/asio/associated_immediate_executor.hpp>
@@ -32,7 +32,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 struct plain_handler {
     void operator()() const noexcept {}
@@ -61,7 +61,8 @@ struct handler_memory {
     }
 
     template <class Request>
-    static collected<Request> collect(Request& request, typename Request::waiter_type& w, bool granted)
+    static collected<Request> collect(Request& request, typename Request::waiter_type& w,
+                                      bool granted)
     {
         return wait_outcome_of(request, w, granted);
     }
@@ -72,13 +73,15 @@ struct handler_memory {
         if constexpr (std::is_void_v<T>)
             std::forward<Handler>(handler)(result.error);
         else
-            std::forward<Handler>(handler)(result.error, nothrow_movable<T>::unwrap(std::move(result.value)));
+            std::forward<Handler>(handler)(result.error,
+                                           nothrow_movable<T>::unwrap(std::move(result.value)));
     }
 };
 
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
 template <class Request, class Handler, class Memory>
-void complete_immediately(Request& request, wait_decision decision, Handler&& handler, const Memory& memory)
+void complete_immediately(Request& request, wait_decision decision, Handler&& handler,
+                          const Memory& memory)
 {
     wait_outcome<typename Request::result_type> result{decision.error()};
     if (decision.is_granted()) {
@@ -102,7 +105,8 @@ template <class Request, class Handler>
 wait_decision first_attempt(Request& request, [[maybe_unused]] const Handler& handler)
 {
     if constexpr (Request::traits.irrevocable) {
-        constexpr bool immediate = has_own_immediate_executor<Handler, typename Request::executor_type>;
+        constexpr bool immediate =
+            has_own_immediate_executor<Handler, typename Request::executor_type>;
         if (!immediate || asio::get_associated_cancellation_slot(handler).is_connected())
             return wait_decision::pending();
     }
@@ -111,7 +115,8 @@ wait_decision first_attempt(Request& request, [[maybe_unused]] const Handler& ha
 
 // Makes an operation of what the first look has said, and hands it over.
 template <class Request, class Handler, class Memory>
-TURNSTILE_HOT void launch_wait(Request& request, wait_decision decision, Handler&& handler, const Memory& memory)
+TURNSTILE_HOT void launch_wait(Request& request, wait_decision decision, Handler&& handler,
+                               const Memory& memory)
 {
     using handler_type = std::decay_t<Handler>;
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
@@ -224,7 +229,10 @@ class operation_frame {
 
 public:
     // With what a first look has said, if there was one: that it must wait.
-    operation_frame(Request& request, wait_decision decision) noexcept : request_(request), result_(decision) {}
+    operation_frame(Request& request, wait_decision decision) noexcept
+        : request_(request), result_(decision)
+    {
+    }
     operation_frame(const operation_frame&) = delete;
     operation_frame& operator=(const operation_frame&) = delete;
 
@@ -263,9 +271,12 @@ struct predicate_exception {
 };
 
 template <class Shape, class Request>
-    requires(Shape::throws_errors && Request::traits.tests_predicate)
+    requires(Shape::throws_errors&& Request::traits.tests_predicate)
 struct predicate_exception<Shape, Request> {
-    explicit predicate_exception(Request& request) noexcept { request.predicate_guard().keep_exception_in(thrown); }
+    explicit predicate_exception(Request& request) noexcept
+    {
+        request.predicate_guard().keep_exception_in(thrown);
+    }
     void rethrow() const
     {
         if (thrown)
@@ -344,8 +355,9 @@ auto start_wait(Request request, Token&& token)
     if constexpr (shape::is_coroutine)
         return wait_in_coroutine<shape>(frame_cache(), std::move(request));
     else
-        return asio::async_initiate<Token, typename signature_of<typename Request::result_type>::type>(
+        return asio::async_initiate<Token,
+                                    typename signature_of<typename Request::result_type>::type>(
             initiate_wait<Request>(std::move(request)), token);
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

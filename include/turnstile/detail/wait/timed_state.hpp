@@ -15,7 +15,7 @@
 #include <optional>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Runs the timer's handler where the timer expires, without a detour through an executor:
 // the handler takes the state's lock itself, or goes to its strand.
@@ -146,7 +146,8 @@ private:
     class alarm final : intrusive_task {
     public:
         alarm(timed_state& owner, asio::execution_context& context)
-            : intrusive_task(&alarm::run_tick), owner_(owner), timer_(std::in_place, on_the_spot(context))
+            : intrusive_task(&alarm::run_tick), owner_(owner),
+              timer_(std::in_place, on_the_spot(context))
         {
         }
 
@@ -292,4 +293,4 @@ private:
 extern template class timed_state<thread_safe, default_clock>;
 extern template class timed_state<strand_confined, default_clock>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -6,7 +6,7 @@
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/cancellation_type.hpp>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The handler in an operation's cancellation slot. It and its waiter know each other for as
 // long as both live; whichever goes first ends the link. So the slot is never touched again
@@ -14,7 +14,8 @@ namespace turnstile::detail {
 template <class Threading>
 class wait_cancellation : cancel_link {
 public:
-    wait_cancellation(wait_state_ptr<Threading> state, waiter& w) noexcept : state_(std::move(state))
+    wait_cancellation(wait_state_ptr<Threading> state, waiter& w) noexcept
+        : state_(std::move(state))
     {
         target = &w;
         w.cancellation = this;
@@ -48,4 +49,4 @@ TURNSTILE_HOT void arm_cancellation(const Handler& handler, wait_state<Threading
         make_wait_cancellation(slot, state, w);
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -8,7 +8,7 @@
 
 #include <boost/asio/error.hpp>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 class wait_decision {
 public:
@@ -48,4 +48,4 @@ private:
     int value_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

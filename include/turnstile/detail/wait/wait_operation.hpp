@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/wait/wait_cancellation.hpp>
-#include <turnstile/detail/post/handler_route.hpp>
 #include <turnstile/detail/post/handler_allocator.hpp>
+#include <turnstile/detail/post/handler_route.hpp>
+#include <turnstile/detail/wait/wait_cancellation.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
 
 #include <boost/asio/associated_executor.hpp>
@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A waiter with its handler. Ask says what is waited for, Memory where the operation lives
 // and how the handler takes its result; see start_wait.hpp.
@@ -24,9 +24,10 @@ class wait_operation final : public Request::waiter_type {
 
     using collected = typename Memory::template collected<Request>;
     using completion_type =
-        std::conditional_t<threading::is_confined, detached_completion<Memory, Handler, collected>, no_completion>;
+        std::conditional_t<threading::is_confined, detached_completion<Memory, Handler, collected>,
+                           no_completion>;
     using route = handler_route<handler_executor, threading,
-                                   handler_allocator_t<std::byte, Handler>, completion_type>;
+                                handler_allocator_t<std::byte, Handler>, completion_type>;
 
 public:
     template <class H>
@@ -66,8 +67,9 @@ private:
     Handler get_ready(Request& origin, H&& handler)
     {
         try {
-            this->foreign = route_.choose(asio::get_associated_executor(handler, request_.executor()),
-                                            *state_, *this, handler_allocator<std::byte>(handler));
+            this->foreign =
+                route_.choose(asio::get_associated_executor(handler, request_.executor()), *state_,
+                              *this, handler_allocator<std::byte>(handler));
             request_.prepare(*this);
             return Handler(std::forward<H>(handler));
         } catch (...) {
@@ -173,4 +175,4 @@ private:
     Handler handler_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // What a value is kept in until its handler is called, since moving it on the way must not
 // fail: nearly always in itself, else on the heap.
@@ -85,4 +85,4 @@ struct wait_outcome<void> {
     error_code error;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

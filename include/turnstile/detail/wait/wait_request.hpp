@@ -15,7 +15,7 @@
 #include <concepts>
 #include <type_traits>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The source of the result of a granted wait. A result of type void needs none.
 enum class result_source {
@@ -96,9 +96,10 @@ concept makes_its_result = concluding_request<R> ||
        takes_from_waiter<R> == (R::traits.result == result_source::waiter))));
 
 template <class R>
-concept declares_its_options = R::traits.tests_predicate == has_predicate_guard<R> &&
-    R::traits.explains_refusal == has_refusal<R> && R::traits.needs_supplies == has_supplies<R> &&
-    R::traits.reports_retry_after == has_retry_after<R>;
+concept declares_its_options =
+    R::traits.tests_predicate == has_predicate_guard<R>&& R::traits.explains_refusal ==
+    has_refusal<R>&& R::traits.needs_supplies == has_supplies<R>&& R::traits.reports_retry_after ==
+    has_retry_after<R>;
 
 template <class R>
 concept wait_request = std::move_constructible<R> && requires(R& r, typename R::waiter_type& w)
@@ -126,7 +127,6 @@ concept wait_request = std::move_constructible<R> && requires(R& r, typename R::
     r.give_back();
     // Writes the need into the node before it is queued.
     r.prepare(w);
-}
-&&makes_its_result<R>&& declares_its_options<R>;
+} && makes_its_result<R> && declares_its_options<R>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

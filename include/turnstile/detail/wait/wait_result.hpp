@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // What a waiter was granted, or for a concluding Ask its outcome.
 template <class Request>
@@ -26,7 +26,8 @@ auto grant_of(Request& request, [[maybe_unused]] typename Request::waiter_type& 
 
 // What a waiter was granted, or why it was not.
 template <class Request>
-wait_outcome<typename Request::result_type> wait_outcome_of(Request& request, typename Request::waiter_type& w, bool granted)
+wait_outcome<typename Request::result_type>
+wait_outcome_of(Request& request, typename Request::waiter_type& w, bool granted)
 {
     wait_outcome<typename Request::result_type> result;
     if (!granted)
@@ -40,8 +41,9 @@ wait_outcome<typename Request::result_type> wait_outcome_of(Request& request, ty
 
 // How the wait of a coroutine has ended. What it was granted is here from the moment the operation
 // ends until the coroutine takes it: one that is destroyed in between gives it back by that.
-template <class Request, class Grant = decltype(grant_of(std::declval<Request&>(),
-                                                     std::declval<typename Request::waiter_type&>()))>
+template <class Request,
+          class Grant = decltype(grant_of(std::declval<Request&>(),
+                                          std::declval<typename Request::waiter_type&>()))>
 class wait_result {
 public:
     // With what a first look has said, if there was one: that it must wait.
@@ -80,10 +82,13 @@ public:
     explicit wait_result(wait_decision decision) noexcept : decision_(decision) {}
 
     wait_decision decision() const noexcept { return decision_; }
-    void conclude(Request&, typename Request::waiter_type& w, bool) noexcept { decision_ = w.decision(); }
+    void conclude(Request&, typename Request::waiter_type& w, bool) noexcept
+    {
+        decision_ = w.decision();
+    }
 
 private:
     wait_decision decision_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

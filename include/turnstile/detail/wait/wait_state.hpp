@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/post/posting_executor.hpp>
-#include <turnstile/detail/wait/service_member.hpp>
-#include <turnstile/detail/post/completion_drain.hpp>
-#include <turnstile/detail/wait/waiter.hpp>
 #include <turnstile/core/export.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/post/completion_drain.hpp>
+#include <turnstile/detail/post/posting_executor.hpp>
+#include <turnstile/detail/wait/service_member.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/query.hpp>
@@ -20,7 +20,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The one mechanism: a FIFO of waiting operations, with queueing, granting, cancelling,
 // closing and delivering. A primitive derives from it, adds its few words of state, and says
@@ -327,4 +327,4 @@ private:
     boost::intrusive_ptr<State> state_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

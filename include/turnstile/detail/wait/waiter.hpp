@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/post/posting_executor.hpp>
-#include <turnstile/detail/post/intrusive_task.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/core/export.hpp>
+#include <turnstile/detail/post/intrusive_task.hpp>
+#include <turnstile/detail/post/posting_executor.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
 
 #include <boost/intrusive/list.hpp>
 
 #include <cstddef>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 class waiter;
 class foreign_post;
@@ -161,4 +161,4 @@ private:
     bool drops_reference_ = false;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

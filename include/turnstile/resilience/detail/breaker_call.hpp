@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A wait for a state of a circuit breaker.
 template <class Breaker>
@@ -61,4 +61,4 @@ public:
     }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

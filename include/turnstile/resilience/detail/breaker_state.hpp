@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/wait/timed_state.hpp>
 #include <turnstile/detail/util/lone_thread.hpp>
 #include <turnstile/detail/wait/observable_state.hpp>
+#include <turnstile/detail/wait/timed_state.hpp>
 #include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/resilience/breaker_policy.hpp>
 
@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// What the listeners of a circuit breaker are told.
 struct circuit_change {
@@ -382,4 +382,4 @@ extern template class breaker_state<thread_safe, default_clock>;
 extern template class breaker_state<strand_confined, default_clock>;
 
 } // namespace detail
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

@@ -4,7 +4,7 @@
 #include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/resilience/detail/bulkhead_state.hpp>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A wait to be let in; the result says with whom.
 template <class Executor, class State, class Threading, class Result>
@@ -29,4 +29,4 @@ struct bulkhead_request {
     Result take_now() const noexcept { return Result(state_ptr, state_ptr->ticket()); }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

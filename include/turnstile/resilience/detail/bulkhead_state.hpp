@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/wait/timed_state.hpp>
-#include <turnstile/sync/detail/semaphore_state.hpp>
-#include <turnstile/detail/wait/observable_state.hpp>
 #include <turnstile/core/operation.hpp>
+#include <turnstile/detail/wait/observable_state.hpp>
+#include <turnstile/detail/wait/timed_state.hpp>
 #include <turnstile/resilience/adaptive_limit.hpp>
 #include <turnstile/resilience/call_outcome.hpp>
+#include <turnstile/sync/detail/semaphore_state.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// How a bulkhead is made. Checked then: `errc::invalid_argument` for a limit of zero or of
 /// `limit_bound` and more, a negative wait, or adaptive options out of their range.
@@ -65,9 +65,10 @@ struct bulkhead_waiter : permit_waiter {
 template <class Threading, clock_policy Clock>
 class TURNSTILE_EXPORT bulkhead_state final
     : public observable_state<Threading, limit_change,
-                           timed_state<Threading, Clock, semaphore_state<Threading>>> {
+                              timed_state<Threading, Clock, semaphore_state<Threading>>> {
     using semaphore = semaphore_state<Threading>;
-    using base = observable_state<Threading, limit_change, timed_state<Threading, Clock, semaphore>>;
+    using base =
+        observable_state<Threading, limit_change, timed_state<Threading, Clock, semaphore>>;
 
 public:
     template <class Executor>
@@ -279,4 +280,4 @@ extern template class bulkhead_state<thread_safe, default_clock>;
 extern template class bulkhead_state<strand_confined, default_clock>;
 
 } // namespace detail
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

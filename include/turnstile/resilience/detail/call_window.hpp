@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // What a circuit breaker remembers of its calls: one of these three.
 
@@ -82,4 +82,4 @@ private:
     call_tally tally_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -7,7 +7,7 @@
 #include <concepts>
 #include <type_traits>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class F, class Signature>
 struct classifies : std::false_type {
@@ -23,4 +23,4 @@ struct classifies<F, void(Results...)>
 template <class F, class Op>
 concept classifier_for = classifies<std::decay_t<F>, operation_signature_t<Op>>::value;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <turnstile/core/enum_names.hpp>
+#include <turnstile/detail/call/supervisor.hpp>
 #include <turnstile/detail/util/saturating_time.hpp>
 #include <turnstile/detail/util/spin_mutex.hpp>
-#include <turnstile/detail/call/supervisor.hpp>
-#include <turnstile/core/enum_names.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/hedge_policy.hpp>
 
@@ -17,7 +17,7 @@
 #include <mutex>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// What the listeners of a hedge are told.
 struct hedge_event {
@@ -204,4 +204,4 @@ private:
 };
 
 } // namespace detail
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

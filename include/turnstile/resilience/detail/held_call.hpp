@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/call/observing_handler.hpp>
-#include <turnstile/detail/call/operation_result.hpp>
 #include <turnstile/core/export.hpp>
 #include <turnstile/core/operation.hpp>
+#include <turnstile/detail/call/observing_handler.hpp>
+#include <turnstile/detail/call/operation_result.hpp>
 #include <turnstile/resilience/call_outcome.hpp>
 
 #include <functional>
@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // What the end of a call says where the options name no rule: cancelled and refused calls say
 // nothing.
@@ -20,7 +20,7 @@ TURNSTILE_EXPORT call_outcome usual_outcome(const failure& f) noexcept;
 
 // The same by the user's rule for failed calls, if there is one.
 inline call_outcome classify_failure(const failure& f,
-                               const std::function<call_outcome(const failure&)>& rule)
+                                     const std::function<call_outcome(const failure&)>& rule)
 {
     if (!f)
         return call_outcome::success;
@@ -126,4 +126,4 @@ struct report_end {
     }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -13,7 +13,7 @@
 #include <memory>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class Key, class Threading>
 struct key_entry final : key_node<Threading> {
@@ -70,7 +70,7 @@ public:
     }
 
     wait_decision look(entry& e, std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
-                 nanoseconds& retry_after) noexcept
+                       nanoseconds& retry_after) noexcept
     {
         return update_and_tell([&](ready_list& ready) {
             // An entry that is not in the table has no permits, also if the limit has changed.
@@ -259,7 +259,7 @@ struct keyed_request : rate_need {
     using waiter_type = keyed_waiter;
 
     keyed_request(Owner& o, const typename Owner::key_type& key, std::uint64_t permits,
-              nanoseconds longest)
+                  nanoseconds longest)
         : rate_need{permits, longest}, owner(&o)
     {
         const std::size_t hash = o.hash(key);
@@ -287,4 +287,4 @@ struct keyed_request : rate_need {
     typename state_type::entry_ptr entry;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -12,7 +12,7 @@
 #include <memory>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 using key_hook = boost::intrusive::unordered_set_base_hook<
     boost::intrusive::link_mode<boost::intrusive::normal_link>>;
@@ -148,4 +148,4 @@ private:
     std::uint64_t newest_ = 0;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A number of keys that share a lock and a timer: the waiting for them, whatever the keys are.
 // The first waiters of all lines are in a tree, by the time they are due.
@@ -22,8 +22,8 @@ class TURNSTILE_EXPORT keyed_rate_limiter_state : public timed_state<Threading, 
 
 public:
     template <class Executor>
-    keyed_rate_limiter_state(const Executor& executor, const bandwidth& limit, std::size_t max_waiters,
-               nanoseconds origin)
+    keyed_rate_limiter_state(const Executor& executor, const bandwidth& limit,
+                             std::size_t max_waiters, nanoseconds origin)
         : base(executor), rule_(limit), origin_(origin), max_waiters_(max_waiters)
     {
         this->newcomers_serve_ = true;
@@ -50,7 +50,7 @@ protected:
 
     // Takes n permits, or says why not, and how long it would take.
     wait_decision look(key_slot& slot, std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
-                 nanoseconds& retry_after, ready_list& ready) noexcept
+                       nanoseconds& retry_after, ready_list& ready) noexcept
     {
         if (slot.head())
             serve(ready);
@@ -156,7 +156,7 @@ private:
     void wake(ready_list& ready) noexcept override { serve(ready); }
 
     wait_decision look(visit& v, nanoseconds now, std::uint64_t n, nanoseconds deadline,
-                 rate_stamp& stamp, nanoseconds& retry_after) noexcept;
+                       rate_stamp& stamp, nanoseconds& retry_after) noexcept;
     void return_grant(key_slot& slot, std::uint64_t n, const rate_stamp& stamp) noexcept
     {
         const nanoseconds now = this->now();
@@ -188,9 +188,10 @@ private:
 };
 
 template <class Threading, class Clock>
-wait_decision keyed_rate_limiter_state<Threading, Clock>::look(visit& v, nanoseconds now, std::uint64_t n,
-                                           nanoseconds deadline, rate_stamp& stamp,
-                                           nanoseconds& retry_after) noexcept
+wait_decision
+keyed_rate_limiter_state<Threading, Clock>::look(visit& v, nanoseconds now, std::uint64_t n,
+                                                 nanoseconds deadline, rate_stamp& stamp,
+                                                 nanoseconds& retry_after) noexcept
 {
     const wait_decision result =
         v.line.look(v.bucket, now, n, deadline, max_waiters_, stamp, retry_after);
@@ -227,7 +228,8 @@ bool keyed_rate_limiter_state<Threading, Clock>::admit(waiter& plain) noexcept
 }
 
 template <class Threading, class Clock>
-void keyed_rate_limiter_state<Threading, Clock>::note_decided(rate_waiter& w, ready_list& ready) noexcept
+void keyed_rate_limiter_state<Threading, Clock>::note_decided(rate_waiter& w,
+                                                              ready_list& ready) noexcept
 {
     --waiting_;
     if (w.is_granted()) {
@@ -266,7 +268,8 @@ void keyed_rate_limiter_state<Threading, Clock>::take_all(waiter_list& out) noex
 }
 
 template <class Threading, class Clock>
-gcra keyed_rate_limiter_state<Threading, Clock>::change_rule(const bandwidth& limit, ready_list& ready) noexcept
+gcra keyed_rate_limiter_state<Threading, Clock>::change_rule(const bandwidth& limit,
+                                                             ready_list& ready) noexcept
 {
     serve(ready);                       // by the old rule, up to now
     refunds_ += key_bucket::one_change; // stamps are in the old measure
@@ -275,7 +278,7 @@ gcra keyed_rate_limiter_state<Threading, Clock>::change_rule(const bandwidth& li
 
 template <class Threading, class Clock>
 void keyed_rate_limiter_state<Threading, Clock>::convert_lines(const gcra& old, nanoseconds now,
-                                                 ready_list& ready) noexcept
+                                                               ready_list& ready) noexcept
 {
     auto heads = std::move(heads_);
     while (!heads.empty()) {
@@ -292,4 +295,4 @@ void keyed_rate_limiter_state<Threading, Clock>::convert_lines(const gcra& old, 
 extern template class keyed_rate_limiter_state<thread_safe, default_clock>;
 extern template class keyed_rate_limiter_state<strand_confined, default_clock>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 struct keyed_waiter;
 
@@ -108,4 +108,4 @@ struct key_bucket {
     }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/call/operation_start.hpp>
-#include <turnstile/detail/wait/start_wait.hpp>
-#include <turnstile/detail/call/wraps_handler.hpp>
 #include <turnstile/core/operation.hpp>
+#include <turnstile/detail/call/operation_start.hpp>
+#include <turnstile/detail/call/wraps_handler.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/resilience/detail/reject_call.hpp>
 
 #include <boost/asio/async_result.hpp>
@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // What is called when an operation may go, or may not. Enter makes the operation's handler, from
 // the caller's and what was granted.
@@ -65,10 +65,10 @@ public:
         const wait_decision decision = request_.try_now();
         if (!decision.is_granted())
             return launch_wait(request_, decision,
-                                   call{std::forward<Op>(op), request_.executor(),
-                                        std::forward<Handler>(handler), std::move(enter),
-                                        request_.retry_after, stage_name()},
-                                   handler_memory());
+                               call{std::forward<Op>(op), request_.executor(),
+                                    std::forward<Handler>(handler), std::move(enter),
+                                    request_.retry_after, stage_name()},
+                               handler_memory());
         const auto start_with = [&](auto&&... permit) {
             detail::start(op_type(std::forward<Op>(op)), request_.executor(),
                           enter(handler_type(std::forward<Handler>(handler)),
@@ -113,7 +113,8 @@ template <class Request, operation Op, class Token, class Enter = enter_freely>
 auto call_when_permitted(Request request, Op&& op, Token&& token, Enter enter = Enter())
 {
     return asio::async_initiate<Token, operation_signature_t<Op>>(
-        initiate_permitted<Request>(std::move(request)), token, std::forward<Op>(op), std::move(enter));
+        initiate_permitted<Request>(std::move(request)), token, std::forward<Op>(op),
+        std::move(enter));
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

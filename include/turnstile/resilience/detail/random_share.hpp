@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Random numbers from 0 up to, but not including, 1. The same seed gives the same numbers.
 class random_share {
@@ -21,4 +21,4 @@ private:
     random_source source_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The buckets of one limiter, of which every permit must be in all.
 //
@@ -211,4 +211,4 @@ private:
 extern template class rate_levels<thread_safe>;
 extern template class rate_levels<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class Rep, class Period>
 constexpr nanoseconds at_least_zero(std::chrono::duration<Rep, Period> d) noexcept
@@ -21,8 +21,7 @@ constexpr nanoseconds at_least_zero(std::chrono::duration<Rep, Period> d) noexce
 // result, so the stamp of the first look comes along, for a cancellation on the way.
 struct rate_need {
     using result_type = void;
-    static constexpr request_traits traits{.explains_refusal = true,
-                                           .reports_retry_after = true};
+    static constexpr request_traits traits{.explains_refusal = true, .reports_retry_after = true};
 
     std::uint64_t n;
     nanoseconds within;
@@ -72,4 +71,4 @@ struct rate_limiter_request : rate_need {
     Owner* owner;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

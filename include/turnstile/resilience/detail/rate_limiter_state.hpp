@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/wait/timed_state.hpp>
 #include <turnstile/detail/wait/observable_state.hpp>
+#include <turnstile/detail/wait/timed_state.hpp>
 #include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/resilience/detail/rate_levels.hpp>
 #include <turnstile/resilience/detail/rate_line.hpp>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The state of a rate limiter: its buckets, and one line of waiters in front of them. While the
 // line is empty and there is one bucket, permits are taken without the lock.
@@ -26,7 +26,8 @@ class TURNSTILE_EXPORT rate_limiter_state final
 
 public:
     template <class Executor>
-    rate_limiter_state(const Executor& executor, std::vector<bandwidth> limits, const rate_options& options)
+    rate_limiter_state(const Executor& executor, std::vector<bandwidth> limits,
+                       const rate_options& options)
         : base(executor), levels_(std::move(limits), this->now()), options_(options)
     {
         this->newcomers_serve_ = true;
@@ -57,7 +58,7 @@ public:
 
     // The first look of a wait that ends at the deadline.
     wait_decision try_now(std::uint64_t n, nanoseconds now, nanoseconds deadline, rate_stamp& stamp,
-                    nanoseconds& retry_after) noexcept
+                          nanoseconds& retry_after) noexcept
     {
         if (levels_.try_take(now, n, stamp) == levels_type::outcome::taken) [[likely]] {
             count_grant(n);
@@ -96,7 +97,7 @@ private:
 
     // The longer look, under the lock.
     wait_decision look(std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
-                 nanoseconds& retry_after) noexcept;
+                       nanoseconds& retry_after) noexcept;
 
     // All from here on is under the lock.
     bool admit(waiter& w) noexcept override;
@@ -119,8 +120,8 @@ private:
         count(rejected_, 1);
         this->listeners_.publish({rate_event::rejected, code, n, retry_after});
     }
-    wait_decision look_locked(nanoseconds now, std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
-                        nanoseconds& retry_after) noexcept;
+    wait_decision look_locked(nanoseconds now, std::uint64_t n, nanoseconds deadline,
+                              rate_stamp& stamp, nanoseconds& retry_after) noexcept;
     void rearm(nanoseconds now) noexcept;
 
     levels_type levels_;
@@ -135,8 +136,9 @@ private:
 };
 
 template <class Threading, class Clock>
-wait_decision rate_limiter_state<Threading, Clock>::look(std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
-                                          nanoseconds& retry_after) noexcept
+wait_decision rate_limiter_state<Threading, Clock>::look(std::uint64_t n, nanoseconds deadline,
+                                                         rate_stamp& stamp,
+                                                         nanoseconds& retry_after) noexcept
 {
     return this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = this->now();
@@ -149,8 +151,9 @@ wait_decision rate_limiter_state<Threading, Clock>::look(std::uint64_t n, nanose
 
 template <class Threading, class Clock>
 wait_decision rate_limiter_state<Threading, Clock>::look_locked(nanoseconds now, std::uint64_t n,
-                                                 nanoseconds deadline, rate_stamp& stamp,
-                                                 nanoseconds& retry_after) noexcept
+                                                                nanoseconds deadline,
+                                                                rate_stamp& stamp,
+                                                                nanoseconds& retry_after) noexcept
 {
     const wait_decision v =
         line_.look(levels_, now, n, deadline, options_.max_waiters, stamp, retry_after);
@@ -240,7 +243,8 @@ void rate_limiter_state<Threading, Clock>::take_back(waiter& w, ready_list& read
 }
 
 template <class Threading, class Clock>
-void rate_limiter_state<Threading, Clock>::give_back(std::uint64_t n, const rate_stamp& stamp) noexcept
+void rate_limiter_state<Threading, Clock>::give_back(std::uint64_t n,
+                                                     const rate_stamp& stamp) noexcept
 {
     this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = this->now();
@@ -263,7 +267,8 @@ void rate_limiter_state<Threading, Clock>::take_all(waiter_list& out) noexcept
 
 template <class Threading, class Clock>
 error_code rate_limiter_state<Threading, Clock>::reserve(rate_promise& promise, std::uint64_t n,
-                                                nanoseconds within, nanoseconds& when) noexcept
+                                                         nanoseconds within,
+                                                         nanoseconds& when) noexcept
 {
     const wait_decision result = this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = this->now();
@@ -303,7 +308,8 @@ void rate_limiter_state<Threading, Clock>::cancel_promise(rate_promise& promise)
 }
 
 template <class Threading, class Clock>
-void rate_limiter_state<Threading, Clock>::drop_promise(std::unique_ptr<rate_promise> promise) noexcept
+void rate_limiter_state<Threading, Clock>::drop_promise(
+    std::unique_ptr<rate_promise> promise) noexcept
 {
     this->guarded([&] {
         if (promise->is_promised())
@@ -380,4 +386,4 @@ rate_stats rate_limiter_state<Threading, Clock>::stats() noexcept
 extern template class rate_limiter_state<thread_safe, default_clock>;
 extern template class rate_limiter_state<strand_confined, default_clock>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The line in front of one bucket: waiters in the order of arrival. The rate limiter has one, the
 // keyed rate limiter one for each key that is waited for. All functions are called under the
@@ -64,7 +64,8 @@ public:
     {
         if (n == 0)
             return wait_decision::refused(errc::invalid_argument);
-        return n > bucket.burst() ? wait_decision::refused(errc::too_large) : wait_decision::pending();
+        return n > bucket.burst() ? wait_decision::refused(errc::too_large)
+                                  : wait_decision::pending();
     }
 
     // When the first waiter is due.
@@ -78,7 +79,8 @@ public:
     // may wait until `deadline`, and how long it would have to. The line must have been served.
     template <class Bucket>
     wait_decision look(Bucket& bucket, nanoseconds now, std::uint64_t n, nanoseconds deadline,
-                 std::size_t max_waiting, rate_stamp& stamp, nanoseconds& retry_after) noexcept
+                       std::size_t max_waiting, rate_stamp& stamp,
+                       nanoseconds& retry_after) noexcept
     {
         retry_after = nanoseconds::max();
         if (const wait_decision possible = check(bucket, n); !possible.is_pending())
@@ -195,4 +197,4 @@ private:
     nanoseconds served_until_{}; // no waiter is charged for an earlier time
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

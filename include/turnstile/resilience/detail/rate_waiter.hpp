@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // When permits were taken, so that they can be given back.
 struct rate_stamp {
@@ -48,4 +48,4 @@ struct rate_promise : rate_promise_hook {
     bool is_dropped = false;  // by its holder: it belongs to the list of promises
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

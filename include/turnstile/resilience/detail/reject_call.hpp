@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/post/handler_executor.hpp>
 #include <turnstile/detail/call/operation_result.hpp>
+#include <turnstile/detail/post/handler_executor.hpp>
 #include <turnstile/resilience/rejection.hpp>
 
 #include <exception>
 #include <tuple>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // The result of a call that is not let through, in the form of its signature: where failures are
 // exceptions, one that says when to try again.
@@ -45,4 +45,4 @@ void reject_call(Handler&& handler, const Executor& executor, errc code, nanosec
                  rejected_result<Signature>(code, retry_after));
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 struct retry_state : supervised_state<retry_event> {
     counter calls{0};
@@ -198,4 +198,4 @@ private:
     bool cancelled_ = false;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

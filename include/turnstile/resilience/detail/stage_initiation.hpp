@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // What starts the calls of a stage: it has the stage's executor, as every initiation, and
 // the stage's state.
@@ -22,4 +22,4 @@ protected:
     State* state_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

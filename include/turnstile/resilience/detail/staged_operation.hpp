@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // An operation inside a stage, which is an operation again.
 template <class Stage, class Op>
@@ -30,4 +30,4 @@ struct staged_operation {
 template <class Stage>
 constexpr bool is_repeating = false;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/util/listener_list.hpp>
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/util/listener_list.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // What the calls of one timeout, retry or hedge share.
 template <class Event>
@@ -81,4 +81,4 @@ private:
     std::shared_ptr<State> state_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

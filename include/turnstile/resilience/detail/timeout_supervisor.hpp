@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/util/saturating_time.hpp>
-#include <turnstile/detail/call/supervisor.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/export.hpp>
+#include <turnstile/detail/call/supervisor.hpp>
+#include <turnstile/detail/util/saturating_time.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
 
 #include <exception>
 #include <memory>
 #include <utility>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// What the listeners of a timeout are told: a call has timed out.
 struct timeout_event {
@@ -149,4 +149,4 @@ void run_with_timeout(Handler handler, const Executor& executor, const When& whe
 }
 
 } // namespace detail
-} // namespace turnstile
+} // namespace turnstile::inline v0_1

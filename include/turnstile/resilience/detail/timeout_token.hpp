@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/post/handler_executor.hpp>
 #include <turnstile/detail/call/mistakes.hpp>
+#include <turnstile/detail/post/handler_executor.hpp>
 #include <turnstile/resilience/detail/timeout_supervisor.hpp>
 
 #include <boost/asio/associated_executor.hpp>
@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class When, class Token>
 struct timeout_token {
@@ -95,7 +95,7 @@ auto with_timeout(const Executor& executor, const When& when, std::shared_ptr<ti
         token, std::forward<Op>(op));
 }
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail
 
 template <class When, class Token, class Signature>
 class boost::asio::async_result<turnstile::detail::timeout_token<When, Token>, Signature> {

@@ -10,7 +10,7 @@
 #include <functional>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 struct barrier_waiter : waiter {
     using waiter::waiter;
@@ -88,8 +88,8 @@ private:
 
     const std::function<void()> action_;
     const bool cancelling_breaks_;
-    bool acting_ = false;                // a round is closed, and not yet released
-    bool all_dropped_ = false;           // the last round is complete, and not yet closed
+    bool acting_ = false;      // a round is closed, and not yet released
+    bool all_dropped_ = false; // the last round is complete, and not yet closed
     wait_decision round_ = wait_decision::granted(); // what becomes of the closed round
     std::uint64_t tickets_ = 0;
     std::uint64_t last_closed_ = 0; // tickets up to this one are in a closed round
@@ -100,4 +100,4 @@ private:
 extern template class barrier_state<thread_safe>;
 extern template class barrier_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/detail/wait/guarded_predicate.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/sync/detail/condition_state.hpp>
 #include <turnstile/sync/detail/lock_handle.hpp>
 
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Stands for the predicate of a wait without one: any notification will do.
 struct any_notification {
@@ -56,7 +56,10 @@ public:
 
 private:
     void let_go_of_lock() noexcept override { mutex_ = lock_access::let_go(*lock_); }
-    void adopt_lock() noexcept override { *lock_ = lock_access::make<lock_type>(mutex_, *mutex_state_); }
+    void adopt_lock() noexcept override
+    {
+        *lock_ = lock_access::make<lock_type>(mutex_, *mutex_state_);
+    }
     wait_decision test() noexcept override { return predicate_(); }
 
     Condition* condition_;
@@ -66,4 +69,4 @@ private:
     guarded_predicate<Predicate> predicate_;
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

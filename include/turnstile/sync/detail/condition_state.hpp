@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/sync/detail/semaphore_state.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
+#include <turnstile/sync/detail/semaphore_state.hpp>
 
 #include <boost/intrusive/set.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class Threading>
 class condition_state;
@@ -165,4 +165,4 @@ extern template class condition_waiter<strand_confined>;
 extern template class condition_state<thread_safe>;
 extern template class condition_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 template <class Predicate>
 struct predicate_goal {
@@ -49,4 +49,4 @@ struct counter_request {
     void prepare(count_waiter& w) const noexcept { w.goal = goal; }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

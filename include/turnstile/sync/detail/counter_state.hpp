@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 using count_hook =
     boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>,
@@ -61,7 +61,8 @@ public:
     static constexpr std::int64_t lowest = -highest - 1;
 
     template <class Executor>
-    counter_state(const Executor& executor, std::int64_t value, std::int64_t lower, std::int64_t upper)
+    counter_state(const Executor& executor, std::int64_t value, std::int64_t lower,
+                  std::int64_t upper)
         : wait_state<Threading>(executor), lower_(lower), upper_(upper), word_(value * one)
     {
     }
@@ -89,7 +90,8 @@ private:
     static constexpr std::int64_t one = 2;
 
     // The new value, or why there is none.
-    using step = wait_decision (counter_state::*)(std::int64_t n, std::int64_t& value) const noexcept;
+    using step = wait_decision (counter_state::*)(std::int64_t n,
+                                                  std::int64_t& value) const noexcept;
     wait_decision sum(std::int64_t n, std::int64_t& value) const noexcept;
     wait_decision difference(std::int64_t n, std::int64_t& value) const noexcept;
 
@@ -131,4 +133,4 @@ private:
 extern template class counter_state<thread_safe>;
 extern template class counter_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A flag, and those who wait for it: raising it lets all of them go.
 //
@@ -60,4 +60,4 @@ private:
 extern template class event_state<thread_safe>;
 extern template class event_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

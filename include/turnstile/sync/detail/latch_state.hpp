@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/sync/detail/event_state.hpp>
 #include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/sync/detail/event_state.hpp>
 
 #include <cstdint>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 struct latch_waiter : waiter {
     using waiter::waiter;
@@ -46,4 +46,4 @@ private:
 extern template class latch_state<thread_safe>;
 extern template class latch_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

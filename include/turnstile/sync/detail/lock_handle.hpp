@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // How the locks of a Mutex hold it; specialised next to each mutex. A member for each kind of lock
 // (exclusive, shared, upgradable) names a struct with
@@ -181,4 +181,4 @@ struct lock_access {
     }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

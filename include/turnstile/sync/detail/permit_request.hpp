@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/sync/detail/semaphore_state.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
+#include <turnstile/sync/detail/semaphore_state.hpp>
 
 #include <boost/assert.hpp>
 
 #include <cstdint>
 #include <type_traits>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // Where one permit is all that anybody waits for.
 using single_permit = std::integral_constant<std::uint64_t, 1>;
@@ -24,7 +24,8 @@ struct permit_request {
     using waiter_type = permit_waiter;
     using state_type = semaphore_state<threading>;
     static constexpr request_traits traits{.refundable = !std::is_void_v<Result>};
-    static constexpr std::uint64_t how = traits.refundable ? state_type::as_handle : state_type::by_hand;
+    static constexpr std::uint64_t how =
+        traits.refundable ? state_type::as_handle : state_type::by_hand;
 
     Owner* owner;
     state_type* state_ptr;
@@ -51,4 +52,4 @@ struct permit_request {
     }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/wait/wait_decision.hpp>
-#include <turnstile/detail/wait/wait_state.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/export.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/wait_state.hpp>
 
 #include <cstdint>
 #include <limits>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 struct permit_waiter : waiter {
     using waiter::waiter;
@@ -51,7 +51,7 @@ public:
 
     template <class Executor>
     semaphore_state(const Executor& executor, std::uint64_t permits, std::uint64_t maximum,
-                grants what = grants::handles)
+                    grants what = grants::handles)
         : wait_state<Threading>(executor), word_(permits * one), maximum_(maximum),
           granted_as_(what == grants::handles ? as_handle : by_hand)
     {
@@ -204,4 +204,4 @@ private:
 extern template class semaphore_state<thread_safe>;
 extern template class semaphore_state<strand_confined>;
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

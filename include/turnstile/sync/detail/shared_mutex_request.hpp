@@ -7,7 +7,7 @@
 
 #include <boost/assert.hpp>
 
-namespace turnstile::detail {
+namespace turnstile::inline v0_1::detail {
 
 // A wait for a lock of the type Lock, which is to hold `wants`. The lock is made without the owner,
 // which may be gone by then.
@@ -28,7 +28,8 @@ struct shared_mutex_request {
     TURNSTILE_HOT wait_decision try_now() const noexcept
     {
         check_strand();
-        return state_ptr->try_take(lock_mode::nothing, wants) ? wait_decision::granted() : wait_decision::pending();
+        return state_ptr->try_take(lock_mode::nothing, wants) ? wait_decision::granted()
+                                                              : wait_decision::pending();
     }
     void give_back() const noexcept { state_ptr->give(wants); }
     void prepare(shared_waiter& w) const noexcept { w.wants = wants; }
@@ -53,7 +54,8 @@ struct upgrade_request : shared_mutex_request<Owner, unique_lock<Owner>, lock_mo
         this->check_strand();
         if (lock_access::state_of(*held) != this->state_ptr)
             return wait_decision::refused(errc::not_locked);
-        return this->state().try_take(has, lock_mode::exclusive) ? wait_decision::granted() : wait_decision::pending();
+        return this->state().try_take(has, lock_mode::exclusive) ? wait_decision::granted()
+                                                                 : wait_decision::pending();
     }
     void give_back() const noexcept { this->state().give(lock_mode::exclusive, has); }
     void prepare(upgrade_waiter& w) const noexcept
@@ -69,4 +71,4 @@ struct upgrade_request : shared_mutex_request<Owner, unique_lock<Owner>, lock_mo
     }
 };
 
-} // namespace turnstile::detail
+} // namespace turnstile::inline v0_1::detail

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/wait/wait_decision.hpp>
-#include <turnstile/detail/wait/wait_state.hpp>
 #include <turnstile/core/enum_names.hpp>
 #include <turnstile/core/export.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/wait_state.hpp>
 
 #include <cstdint>
 
-namespace turnstile {
+namespace turnstile::inline v0_1 {
 
 /// Who goes first where readers and writers wait for the same `shared_mutex`.
 enum class lock_preference : unsigned char {
@@ -88,8 +88,8 @@ public:
 
     // Gives what it has for something less; false, and no change, if nobody holds that. An upgrade
     // that waits with the lock of `handle` fails.
-    TURNSTILE_HOT bool give(lock_mode has, lock_mode keeps = lock_mode::nothing, way how = way::as_handle,
-                            const void* handle = nullptr) noexcept
+    TURNSTILE_HOT bool give(lock_mode has, lock_mode keeps = lock_mode::nothing,
+                            way how = way::as_handle, const void* handle = nullptr) noexcept
     {
         return word_.update(quick_exchange{has, keeps, how}, std::memory_order_release) ||
                give_contended(has, keeps, how, handle);
@@ -133,7 +133,8 @@ private:
     {
         return word + part(h, how);
     }
-    static constexpr word_type without(word_type word, lock_mode h, way how = way::as_handle) noexcept
+    static constexpr word_type without(word_type word, lock_mode h,
+                                       way how = way::as_handle) noexcept
     {
         return word - part(h, how);
     }
@@ -234,4 +235,4 @@ extern template class shared_mutex_state<thread_safe>;
 extern template class shared_mutex_state<strand_confined>;
 
 } // namespace detail
-} // namespace turnstile
+} // namespace turnstile::inline v0_1
