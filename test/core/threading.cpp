@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_call_beside_a_completion_is_noticed)
             : permit_waiter(&blocking::run), reached_(r), seen_(s)
         {
         }
-        static void run(turnstile::detail::waiter& w, turnstile::detail::how)
+        static void run(turnstile::detail::waiter& w, turnstile::detail::task_action)
         {
             auto& self = static_cast<blocking&>(w);
             self.reached_.set_value();

@@ -130,9 +130,9 @@ private:
         if constexpr (threading::is_confined) {
             // The state must not be touched there, so the operation ends here.
             collected result = collect();
-            auto foreign = route_.leave();
+            auto taken_route = route_.leave();
             const Memory memory = memory_;
-            route::dispatch(std::move(foreign), {memory, release_handler(), std::move(result)});
+            route::dispatch(std::move(taken_route), {memory, release_handler(), std::move(result)});
         } else {
             // It may still be cancelled there.
             route_.dispatch(this, &wait_operation::run_foreign);
