@@ -59,31 +59,9 @@ void behaves_like_an_atomic()
     BOOST_TEST(turnstile::detail::set_bits(cell, 3) == 15);
 }
 
-// A second thread, which the process may not have had before.
-class other_thread {
-public:
-    ~other_thread()
-    {
-        end_.set_value();
-        thread_.join();
-    }
-
-private:
-    std::promise<void> end_;
-    std::thread thread_{[end = end_.get_future()]() mutable { end.wait(); }};
-};
-
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_cell_behaves_like_an_atomic, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_atomic_of_a_policy_behaves_like_an_atomic, P, kit::policies)
 {
     behaves_like_an_atomic<typename P::template atomic_type<int>>();
-    const other_thread other;
-    behaves_like_an_atomic<typename P::template atomic_type<int>>();
-}
-
-BOOST_AUTO_TEST_CASE(with_a_second_thread_no_thread_is_alone)
-{
-    const other_thread other;
-    BOOST_TEST(!turnstile::detail::is_lone_thread());
 }
 
 BOOST_AUTO_TEST_CASE(a_call_from_outside_a_running_strand_is_noticed)

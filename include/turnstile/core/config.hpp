@@ -18,13 +18,6 @@
 #    define TURNSTILE_HAS_IMMEDIATE_EXECUTOR 0
 #endif
 
-// Whether the C library says how many threads there are: glibc 2.32 and newer.
-#if __has_include(<sys/single_threaded.h>)
-#    define TURNSTILE_COUNTS_THREADS 1
-#else
-#    define TURNSTILE_COUNTS_THREADS 0
-#endif
-
 // Frames of coroutines are kept for reuse, unless Asio was told not to; nor with the address
 // sanitizer, which is to see as much of their end as Asio's own recycler lets it.
 #if defined(BOOST_ASIO_DISABLE_AWAITABLE_FRAME_RECYCLING) || defined(__SANITIZE_ADDRESS__)

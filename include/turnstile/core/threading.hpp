@@ -17,8 +17,7 @@ struct no_mutex {
 } // namespace detail
 
 /// Any thread may call any function of the object. Operations that need not wait are a
-/// compare-and-swap; waiting takes a short internal lock, never held while a handler runs. As
-/// long as the process has never had a second thread, both are plain reads and writes.
+/// compare-and-swap; waiting takes a short internal lock, never held while a handler runs.
 struct TURNSTILE_EXPORT thread_safe {
     static constexpr bool is_confined = false;
     using mutex_type = detail::spin_mutex;

@@ -8,7 +8,7 @@
 namespace turnstile::inline v0_1::detail {
 namespace {
 
-// Tells the processor that this thread only waits.
+// A hint to the processor that this thread is in a loop that waits.
 void pause() noexcept
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -20,8 +20,8 @@ void pause() noexcept
 
 } // namespace
 
-// Each look takes the cache line from whoever is inside. So the looks become fewer: a thread
-// that works with what it has in its cache is soon done, and gets more done meanwhile.
+// Each attempt takes the cache line from the thread that holds the mutex. So the pauses between
+// attempts grow: a holder that keeps the line in its cache unlocks sooner.
 void spin_mutex::lock_contended() noexcept
 {
     constexpr int first_pauses = 8;
@@ -29,19 +29,19 @@ void spin_mutex::lock_contended() noexcept
     constexpr int spins = 12;
     constexpr int yields = 32;
     constexpr std::chrono::microseconds nap(20);
-    const auto look = [this]() noexcept {
+    const auto attempt = [this]() noexcept {
         return locked_.load(std::memory_order_relaxed) == 0 && try_lock();
     };
     for (;; std::this_thread::sleep_for(nap)) {
         for (int round = 0, pauses = first_pauses; round != spins; ++round) {
-            if (look())
+            if (attempt())
                 return;
             for (int i = 0; i != pauses; ++i)
                 pause();
             pauses = std::min(2 * pauses, most_pauses);
         }
         for (int round = 0; round != yields; ++round) {
-            if (look())
+            if (attempt())
                 return;
             std::this_thread::yield();
         }

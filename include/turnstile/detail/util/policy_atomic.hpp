@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
+// A word of an object's state that changes without the object's lock: policy_atomic<Threading, T>.
+// For thread_safe it is a std::atomic, for strand_confined plain memory with the same interface.
+// Beside that of std::atomic it has update(change, order): change(T&) alters a copy of the value,
+// which is then stored, and is called again if another thread was faster. If change returns false,
+// update() stores nothing and returns false.
 #pragma once
 
 #include <turnstile/core/export.hpp>
-#include <turnstile/detail/util/lone_thread.hpp>
 
 #include <atomic>
 #include <type_traits>
@@ -10,11 +14,7 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// A word of an object's state that changes without the object's lock. update() lets a function
-// change(T&) alter it, again if somebody else was faster. If that returns false, nothing is
-// altered, and update() returns false, too.
-
-// For state that one strand owns: plain memory.
+// The atomic of strand_confined.
 template <class T>
 class confined_atomic {
 public:
@@ -40,18 +40,17 @@ private:
     T value_{};
 };
 
-// For state that any thread may touch. A lone thread reads and writes instead of locking the bus,
-// twice for each operation that need not wait: a sixth of its time.
+// The atomic of thread_safe.
 template <class T>
 class shared_atomic {
-    // Of atomic<bool>, GCC 12 calls the functions at -O2: 22 instructions for a load.
+    // GCC 12 calls the functions of atomic<bool> at -O2: 22 instructions for a load.
     using value_type = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;
 
 public:
     constexpr shared_atomic() noexcept = default;
     constexpr explicit shared_atomic(T value) noexcept : value_(value) {}
 
-    // All inlined, or GCC 12 looks at run time what the order asks for.
+    // Always inlined: otherwise GCC 12 inspects the memory order at run time.
     TURNSTILE_HOT T load(std::memory_order order) const noexcept
     {
         return static_cast<T>(value_.load(order));
@@ -62,16 +61,14 @@ public:
     }
     TURNSTILE_HOT T fetch_add(T n, std::memory_order order) noexcept
     {
-        return is_lone_thread() ? replace([n](T now) { return now + n; })
-                                : value_.fetch_add(n, order);
+        return value_.fetch_add(n, order);
     }
     TURNSTILE_HOT T fetch_sub(T n, std::memory_order order) noexcept
     {
-        return is_lone_thread() ? replace([n](T now) { return now - n; })
-                                : value_.fetch_sub(n, order);
+        return value_.fetch_sub(n, order);
     }
 
-    // Whatever comes of it, the caller sees what was done before the value was written.
+    // The value is read with acquire order, also if nothing is stored.
     template <class Change>
     TURNSTILE_HOT bool update(Change change, std::memory_order order) noexcept
     {
@@ -80,24 +77,12 @@ public:
             value_type next = now;
             if (!change(next))
                 return false;
-            if (is_lone_thread()) [[likely]] {
-                value_.store(next, std::memory_order_relaxed);
-                return true;
-            }
             if (value_.compare_exchange_weak(now, next, order, std::memory_order_acquire))
                 return true;
         }
     }
 
 private:
-    template <class F>
-    TURNSTILE_HOT T replace(F f) noexcept
-    {
-        const T before = value_.load(std::memory_order_relaxed);
-        value_.store(f(before), std::memory_order_relaxed);
-        return before;
-    }
-
     std::atomic<value_type> value_{};
 };
 
@@ -105,7 +90,7 @@ private:
 template <class Threading, class T>
 using policy_atomic = typename Threading::template atomic_type<T>;
 
-// Sets those bits, if they are not set; returns what was there before.
+// Sets the bits that are not set yet; returns the value before.
 template <class Atomic, class T>
 TURNSTILE_HOT T set_bits(Atomic& atomic, T bits) noexcept
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <turnstile/detail/util/lone_thread.hpp>
 #include <turnstile/detail/wait/observable_state.hpp>
 #include <turnstile/detail/wait/timed_state.hpp>
 #include <turnstile/detail/wait/wait_decision.hpp>
@@ -126,13 +125,14 @@ private:
     TURNSTILE_HOT void end_successfully() noexcept
     {
         const auto relaxed = std::memory_order_relaxed;
-        if (Threading::is_confined || is_lone_thread()) {
+        if constexpr (Threading::is_confined) {
             // Nobody can have orphaned the state since it was seen to be clean.
             quick_successes_.store(quick_successes_.load(relaxed) + 1, relaxed);
-            return out_.store(out_.load(relaxed) - one_out, relaxed);
+            out_.store(out_.load(relaxed) - one_out, relaxed);
+        } else {
+            quick_successes_.fetch_add(1, relaxed);
+            leave();
         }
-        quick_successes_.fetch_add(1, relaxed);
-        leave();
     }
     void leave() noexcept
     {
