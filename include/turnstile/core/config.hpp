@@ -18,19 +18,6 @@
 #    define TURNSTILE_HAS_IMMEDIATE_EXECUTOR 0
 #endif
 
-// Frames of coroutines are kept for reuse, unless Asio was told not to; nor with the address
-// sanitizer, which is to see as much of their end as Asio's own recycler lets it.
-#if defined(BOOST_ASIO_DISABLE_AWAITABLE_FRAME_RECYCLING) || defined(__SANITIZE_ADDRESS__)
-#    define TURNSTILE_KEEPS_FRAMES 0
-#elif defined(__has_feature)
-#    if __has_feature(address_sanitizer)
-#        define TURNSTILE_KEEPS_FRAMES 0
-#    endif
-#endif
-#if !defined(TURNSTILE_KEEPS_FRAMES)
-#    define TURNSTILE_KEEPS_FRAMES 1
-#endif
-
 namespace boost::asio {
 }
 

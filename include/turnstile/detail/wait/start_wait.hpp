@@ -9,7 +9,6 @@
 #include <turnstile/detail/post/buffer_allocator.hpp>
 #include <turnstile/detail/post/handler_allocator.hpp>
 #include <turnstile/detail/util/coop_budget.hpp>
-#include <turnstile/detail/util/frame_cache.hpp>
 #include <turnstile/detail/wait/coroutine_token.hpp>
 #include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_operation.hpp>
@@ -306,7 +305,7 @@ TURNSTILE_HOT wait_decision attempt_before_suspending(Request& request, bool may
 // would lose something, only a coroutine that nobody can cancel takes this short cut. Every
 // variable is in the frame, and written there, so there are few.
 template <class Shape, class Request>
-auto wait_in_coroutine(frame_cache, Request request)
+auto wait_in_coroutine(Request request)
     -> asio::awaitable<typename Shape::value_type, typename Shape::executor_type>
 {
     constexpr bool gives_nothing = std::is_void_v<typename Request::result_type>;
@@ -353,7 +352,7 @@ auto start_wait(Request request, Token&& token)
 {
     using shape = coroutine_token<std::decay_t<Token>, typename Request::result_type>;
     if constexpr (shape::is_coroutine)
-        return wait_in_coroutine<shape>(frame_cache(), std::move(request));
+        return wait_in_coroutine<shape>(std::move(request));
     else
         return asio::async_initiate<Token,
                                     typename signature_of<typename Request::result_type>::type>(
