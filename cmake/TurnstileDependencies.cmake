@@ -8,7 +8,7 @@ if(NOT TARGET Boost::headers)
     endif()
     find_package(Boost ${TURNSTILE_BOOST_MINIMUM} QUIET)
     if(NOT Boost_FOUND)
-        # Look again without a version, only to be able to say what is there.
+        # Search again without a version, to report the version that is installed.
         set(_found "no Boost was found")
         find_package(Boost QUIET)
         if(Boost_VERSION_STRING)

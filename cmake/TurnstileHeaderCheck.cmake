@@ -6,10 +6,10 @@
 # Objects rather than -fsyntax-only, whose result no compiler cache keeps.
 #
 # Without TURNSTILE_PRIVATE_HEADERS_ALONE all private headers are compiled in one, which takes
-# half the time: for a second look, with another Boost.
+# half the time: for further runs, with another Boost.
 #
 # With TURNSTILE_CHECK_QUICKLY only public ones, and Asio and fmt are precompiled, which takes a
-# third of the time: for a second look, with another standard library.
+# third of the time: for further runs, with another standard library.
 file(GLOB_RECURSE _headers CONFIGURE_DEPENDS
     RELATIVE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/include/turnstile/*.hpp")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-# TURNSTILE_SANITIZE=address,undefined or thread: flags for every target of this
-# build, never for those who use an installed Turnstile. The run-time options of
-# the sanitizers go into TURNSTILE_TEST_ENVIRONMENT, which every test is run with.
+# TURNSTILE_SANITIZE=address,undefined or thread: flags for every target of this build, never for
+# the users of an installed Turnstile. The run-time options of the sanitizers are in
+# TURNSTILE_TEST_ENVIRONMENT, the environment of every test.
 set(TURNSTILE_TEST_ENVIRONMENT "")
 
 if(TURNSTILE_SANITIZE)
@@ -16,10 +16,10 @@ if(TURNSTILE_SANITIZE)
     add_link_options(-fsanitize=${TURNSTILE_SANITIZE})
     add_compile_definitions(TURNSTILE_SANITIZED=1)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-        # Instrumented code confuses this one.
+        # This warning has false positives in instrumented code.
         add_compile_options(-Wno-maybe-uninitialized)
     elseif(TURNSTILE_SANITIZE MATCHES "undefined")
-        # What it puts in front of a function, clang 14 cannot put in front of a coroutine.
+        # clang 14 cannot put the data of this sanitizer in front of a coroutine.
         add_compile_options(-fno-sanitize=function)
     endif()
 
