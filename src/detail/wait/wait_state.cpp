@@ -18,7 +18,7 @@ void wait_state<Threading>::start(waiter& w) noexcept
         // Who waits for more than one object may come to one that is gone.
         if (!alive_.load(std::memory_order_relaxed)) [[unlikely]] {
             w.abort();
-        } else if (newcomers_serve_) {
+        } else if (arrivals_grant_others_) {
             return start_among_others(w);
         } else if (!admit(w)) {
             keep_context_running();

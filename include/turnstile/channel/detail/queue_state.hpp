@@ -71,7 +71,7 @@ protected:
     queue_state(const Executor& executor, std::size_t capacity, overflow on_full, Args... args)
         : wait_state<Threading>(executor), store_(args...), capacity_(capacity), on_full_(on_full)
     {
-        this->newcomers_serve_ = true;
+        this->arrivals_grant_others_ = true;
     }
     ~queue_state() override = default;
 

@@ -109,7 +109,7 @@ protected:
     // Either decides w's fate and returns true, or links w into a queue: `queue_`, or one of
     // the primitive's own.
     virtual bool admit(waiter& w) noexcept = 0;
-    // The same if `newcomers_serve_`: with w, others may go.
+    // The same if `arrivals_grant_others_`: with w, others may go.
     virtual bool admit_among(waiter& w, ready_list&) noexcept { return admit(w); }
     // Takes w out of the queue it is in. Lists need not say so, since w unlinks itself.
     virtual void remove(waiter& w) noexcept { w.waiter_hook::unlink(); }
@@ -206,7 +206,7 @@ protected:
 
     waiter_list queue_;
     // Whether a newcomer may let others go: then it is admitted by admit_among().
-    bool newcomers_serve_ = false;
+    bool arrivals_grant_others_ = false;
 
 private:
     void add_reference() noexcept final { references_.fetch_add(1, std::memory_order_relaxed); }

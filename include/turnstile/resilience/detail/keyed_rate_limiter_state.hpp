@@ -26,7 +26,7 @@ public:
                              std::size_t max_waiters, nanoseconds origin)
         : base(executor), rule_(limit), origin_(origin), max_waiters_(max_waiters)
     {
-        this->newcomers_serve_ = true;
+        this->arrivals_grant_others_ = true;
     }
 
     // Gives n permits back.

@@ -30,7 +30,7 @@ public:
                        const rate_options& options)
         : base(executor), levels_(std::move(limits), this->now()), options_(options)
     {
-        this->newcomers_serve_ = true;
+        this->arrivals_grant_others_ = true;
     }
 
     bool try_acquire(std::uint64_t n, nanoseconds* retry_after) noexcept
