@@ -33,7 +33,7 @@ template <class Threading>
 void wait_state<Threading>::start_among_others(waiter& w) noexcept
 {
     update_locked([&](ready_list& ready) {
-        if (admit_among(w, ready))
+        if (admit_and_grant(w, ready))
             ready.push_back(w);
         else
             keep_context_running();

@@ -160,7 +160,7 @@ private:
     }
 
     bool admit(waiter& w) noexcept override;
-    bool admit_among(waiter& w, ready_list& ready) noexcept override;
+    bool admit_and_grant(waiter& w, ready_list& ready) noexcept override;
     void remove(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override { serve(ready); }
     void take_back(waiter& w, ready_list& ready) noexcept override;

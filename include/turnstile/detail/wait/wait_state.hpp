@@ -110,7 +110,7 @@ protected:
     // the primitive's own.
     virtual bool admit(waiter& w) noexcept = 0;
     // The same if `arrivals_grant_others_`: with w, others may go.
-    virtual bool admit_among(waiter& w, ready_list&) noexcept { return admit(w); }
+    virtual bool admit_and_grant(waiter& w, ready_list&) noexcept { return admit(w); }
     // Takes w out of the queue it is in. Lists need not say so, since w unlinks itself.
     virtual void remove(waiter& w) noexcept { w.waiter_hook::unlink(); }
     // A waiter left its queue unserved: grants those who may go now.
@@ -205,7 +205,7 @@ protected:
     void forget_context() noexcept override { home_ = posting_executor(); }
 
     waiter_list queue_;
-    // Whether a newcomer may let others go: then it is admitted by admit_among().
+    // Whether a newcomer may let others go: then it is admitted by admit_and_grant().
     bool arrivals_grant_others_ = false;
 
 private:

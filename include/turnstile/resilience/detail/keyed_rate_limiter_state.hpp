@@ -131,7 +131,7 @@ private:
     static keyed_waiter& as_keyed(waiter& w) noexcept { return static_cast<keyed_waiter&>(w); }
 
     bool admit(waiter& w) noexcept override;
-    bool admit_among(waiter& w, ready_list& ready) noexcept override
+    bool admit_and_grant(waiter& w, ready_list& ready) noexcept override
     {
         serve(ready);
         return admit(w);

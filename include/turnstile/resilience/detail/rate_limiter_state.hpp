@@ -101,7 +101,7 @@ private:
 
     // All from here on is under the lock.
     bool admit(waiter& w) noexcept override;
-    bool admit_among(waiter& w, ready_list& ready) noexcept override;
+    bool admit_and_grant(waiter& w, ready_list& ready) noexcept override;
     void remove(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override { serve(this->now(), ready); }
     void take_back(waiter& w, ready_list& ready) noexcept override;
@@ -184,7 +184,7 @@ bool rate_limiter_state<Threading, Clock>::admit(waiter& plain) noexcept
 }
 
 template <class Threading, class Clock>
-bool rate_limiter_state<Threading, Clock>::admit_among(waiter& w, ready_list& ready) noexcept
+bool rate_limiter_state<Threading, Clock>::admit_and_grant(waiter& w, ready_list& ready) noexcept
 {
     serve_line(this->now(), ready);
     return admit(w);
