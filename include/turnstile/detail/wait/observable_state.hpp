@@ -36,7 +36,7 @@ public:
 protected:
     // Runs f(ready) under the lock, then tells what there is to tell.
     template <class F>
-    auto update_and_tell(F f) noexcept
+    auto update_and_notify(F f) noexcept
     {
         struct teller {
             boost::intrusive_ptr<observable_state> state;

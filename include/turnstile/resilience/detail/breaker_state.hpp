@@ -183,7 +183,7 @@ template <class Threading, clock_policy Clock>
 template <class F>
 void breaker_state<Threading, Clock>::at_present(F f) noexcept
 {
-    this->update_and_tell([&](ready_list& ready) {
+    this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = base::now();
         catch_up(now, ready);
         f(now, ready);
@@ -213,7 +213,7 @@ template <class Threading, clock_policy Clock>
 void breaker_state<Threading, Clock>::report_slowly(const breaker_ticket& ticket,
                                                     call_outcome outcome) noexcept
 {
-    this->update_and_tell([&](ready_list& ready) {
+    this->update_and_notify([&](ready_list& ready) {
         nanoseconds now{};
         if (policy_.needs_time_for(outcome)) {
             now = base::now();
