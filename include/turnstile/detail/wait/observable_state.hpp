@@ -30,7 +30,7 @@ public:
             return Base::start(w);
         const wait_state_ptr<Threading> keep_alive(this);
         Base::start(w);
-        tell();
+        notify_listeners();
     }
 
 protected:
@@ -43,7 +43,7 @@ protected:
             ~teller()
             {
                 if (state)
-                    state->tell();
+                    state->notify_listeners();
             }
         } after;
         return this->update([&](ready_list& ready) {
@@ -64,9 +64,9 @@ protected:
     // Under the lock: whether there is anything to tell. And telling it, without the lock, with
     // a reference.
     virtual bool has_news() const noexcept { return listeners_.has_news(); }
-    virtual void tell() noexcept { listeners_.dispatch(); }
+    virtual void notify_listeners() noexcept { listeners_.dispatch(); }
 
-    void woken() noexcept override { tell(); }
+    void woken() noexcept override { notify_listeners(); }
 
     listeners_type listeners_;
 };

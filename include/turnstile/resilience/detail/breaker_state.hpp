@@ -146,7 +146,7 @@ private:
     void take_all(waiter_list& out) noexcept override;
     void wake(ready_list& ready) noexcept override;
     bool has_news() const noexcept override { return ask_for_ != 0 || base::has_news(); }
-    void tell() noexcept override;
+    void notify_listeners() noexcept override;
 
     // Runs f(now, ready) under the lock on a policy that has caught up with time, and after
     // it tells what has changed.
@@ -349,11 +349,11 @@ void breaker_state<Threading, Clock>::wake(ready_list& ready) noexcept
 // ------------------------------------------------------------- without the lock ----
 
 template <class Threading, clock_policy Clock>
-void breaker_state<Threading, Clock>::tell() noexcept
+void breaker_state<Threading, Clock>::notify_listeners() noexcept
 {
     if (generator_ && !this->listeners_.is_closed())
         ask_generator();
-    base::tell();
+    base::notify_listeners();
 }
 
 template <class Threading, clock_policy Clock>
