@@ -53,7 +53,7 @@ protected:
                 teller& after;
                 ~look()
                 {
-                    if (state.has_news())
+                    if (state.has_pending_events())
                         after.state = &state;
                 }
             } const at_the_end{*this, after};
@@ -63,7 +63,7 @@ protected:
 
     // Under the lock: whether there is anything to tell. And telling it, without the lock, with
     // a reference.
-    virtual bool has_news() const noexcept { return listeners_.has_news(); }
+    virtual bool has_pending_events() const noexcept { return listeners_.has_pending_events(); }
     virtual void notify_listeners() noexcept { listeners_.dispatch(); }
 
     void woken() noexcept override { notify_listeners(); }
