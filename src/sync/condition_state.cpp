@@ -73,7 +73,7 @@ bool condition_waiter<Threading>::queue_for_lock() noexcept
         return false;
     }
     relock_->foreign = this->foreign;
-    relock_->stands_for_another = true;
+    relock_->is_proxy = true;
     mutex_->start(*relock_);
     return true;
 }

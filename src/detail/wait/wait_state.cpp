@@ -101,7 +101,7 @@ void wait_state<Threading>::send_foreign(ready_list& ready) noexcept
 template <class Threading>
 void wait_state<Threading>::postpone(waiter& w) noexcept
 {
-    if (w.stands_for_another)
+    if (w.is_proxy)
         return w.invoke();
     const wait_state_ptr<Threading> keep_alive(this); // w may go as soon as it is there
     {

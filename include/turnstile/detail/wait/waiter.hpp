@@ -55,7 +55,7 @@ public:
     bool is_cancellable = false;
     // Whether it queues for a waiter of another state, on that one's way. If there is no memory for
     // the way, it is invoked on the spot, refused, and the other one is postponed where it began.
-    bool stands_for_another = false;
+    bool is_proxy = false;
     // The way to the executor that is to run the completion, if not the object's own.
     foreign_post* foreign = nullptr;
 
