@@ -16,7 +16,7 @@ void condition_waiter<Threading>::bind(condition_user& user, bool has_predicate,
     has_predicate_ = has_predicate;
     condition_ = &condition;
     mutex_ = mutex;
-    comes_back_ = mutex && !foreign && mutex->home() != condition.home();
+    comes_back_ = mutex && !foreign && mutex->object_executor() != condition.object_executor();
 }
 
 // Called where the handler is to run: by the condition when it has decided, and by the mutex

@@ -114,7 +114,7 @@ void completion_drain<Threading>::drain_locked()
                 hand_on();
             throw;
         }
-        if (!more || (handed_on && (n >= batch || (n % look == 0 && owner_.home().has_stopped()))))
+        if (!more || (handed_on && (n >= batch || (n % look == 0 && owner_.object_executor().has_stopped()))))
             return;
         owner_.mutex_.lock();
     }

@@ -64,7 +64,7 @@ public:
     // worked.
     bool post(bool by_drain = false) noexcept
     {
-        const posting_executor& home = owner_.home();
+        const posting_executor& home = owner_.object_executor();
         if (Threading::is_confined ? home.post_next(*this) : home.post(*this)) [[likely]]
             return true;
         not_posted(by_drain);

@@ -58,7 +58,7 @@ public:
                                        const Allocator& allocator)
     {
         if constexpr (postable_executor<HandlerExecutor>) {
-            if (state.home().is(executor)) [[likely]]
+            if (state.object_executor().is(executor)) [[likely]]
                 return nullptr;
         }
         return choose_foreign(executor, state, w, allocator);

@@ -165,7 +165,7 @@ private:
         void look_again() noexcept
         {
             reference keep_alive(&owner_);
-            if (timer_ && owner_.home().post(*this)) {
+            if (timer_ && owner_.object_executor().post(*this)) {
                 keep_alive.detach();
                 phase_ = phase::returning;
             }
@@ -254,7 +254,7 @@ private:
                 owner_.ring();
             } else {
                 keep_alive.detach(); // from here on it is the tick's, or kept until the next call
-                if (!owner_.home().post(*this))
+                if (!owner_.object_executor().post(*this))
                     missed_.store(true, std::memory_order_release);
             }
         }

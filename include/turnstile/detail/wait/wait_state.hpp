@@ -48,7 +48,7 @@ public:
     }
     ~wait_state() override = default;
 
-    const posting_executor& home() const noexcept { return home_; }
+    const posting_executor& object_executor() const noexcept { return home_; }
 
     // Whether a call on this thread breaks the promise of strand_confined, where that can be told:
     // another thread is running completions of this object; or the context is running, this call
