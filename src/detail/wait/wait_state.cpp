@@ -122,7 +122,7 @@ void wait_state<Threading>::revoke(waiter& w, wait_decision instead, ready_list&
 }
 
 template <class Threading>
-void wait_state<Threading>::refuse(waiter& w, wait_decision why) noexcept
+void wait_state<Threading>::revoke(waiter& w, wait_decision why) noexcept
 {
     update([&](ready_list& ready) { revoke(w, why, ready); });
 }

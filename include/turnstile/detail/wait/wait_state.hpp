@@ -86,7 +86,7 @@ public:
     {
         return guarded([&] { return w.is_granted() && alive_.load(std::memory_order_relaxed); });
     }
-    void refuse(waiter& w, wait_decision why) noexcept;
+    void revoke(waiter& w, wait_decision why) noexcept;
 
     // w is destroyed without completing: what it was granted goes to the next.
     void drop(waiter& w) noexcept;
