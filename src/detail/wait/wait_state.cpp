@@ -26,7 +26,7 @@ void wait_state<Threading>::start(waiter& w) noexcept
             return;
         }
     }
-    send(w);
+    commit(w);
 }
 
 template <class Threading>

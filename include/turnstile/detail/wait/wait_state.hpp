@@ -135,10 +135,10 @@ protected:
         return update_locked(std::forward<F>(f));
     }
 
-    // The two halves of an update that decides only one waiter: lock(), then either send(w), or
+    // The two halves of an update that decides only one waiter: lock(), then either commit(w), or
     // update_locked(f) if it turns out to be more. Both release the lock.
     void lock() noexcept { mutex_.lock(); }
-    TURNSTILE_HOT void send(waiter& w) noexcept
+    TURNSTILE_HOT void commit(waiter& w) noexcept
     {
         if (w.foreign) [[unlikely]]
             return send_foreign(w);
