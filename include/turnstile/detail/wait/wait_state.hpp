@@ -32,7 +32,7 @@
 //                   last reference is dropped.
 //   return_handle   A granted waiter of a retired object ends without its grant: the state counts
 //                   one handle less, and grants nothing.
-//   shut down       The execution context is destroyed. All waiters are destroyed.
+//   shut down       The execution context is destroyed. All waiters are dropped.
 #pragma once
 
 #include <turnstile/core/export.hpp>
