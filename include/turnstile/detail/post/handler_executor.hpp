@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Chooses the executor of a call that starts another operation (retry, timeout, hedge ...): the
 // associated executor of the completion handler, or else the executor that the component was given.
-// The last step of such a call runs there, and calls the handler from there, or posts it.
+// The last step of such a call runs on this executor and calls the handler, or posts it.
 //
 // Invariant: a handler that has an associated executor is called on it.
 #pragma once

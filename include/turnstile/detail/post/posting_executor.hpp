@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The executor to which an object posts its completions, with its type erased but for the executors
-// that Asio ships: posting_executor looks for those inside an any_io_executor and posts to them
+// that Asio ships: posting_executor looks for these inside an any_io_executor and posts to them
 // directly, because type erasure is the largest part of the cost of a post. Every state has one for
 // the object's executor, and a waiter on a foreign executor has one for that.
 //

@@ -2,7 +2,7 @@
 // Recognises the completion tokens of a coroutine, use_awaitable and as_tuple(use_awaitable), and
 // reports success and failure in the form of each: as a value or an exception, or as a tuple.
 // start_wait() awaits the wait of such a token in a nested coroutine, which does not suspend if it
-// is granted at once. All other tokens take the way through asio::async_initiate.
+// is granted at once. All other tokens go through asio::async_initiate.
 #pragma once
 
 #include <turnstile/core/export.hpp>

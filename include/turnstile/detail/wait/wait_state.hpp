@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // The mechanism that every primitive shares: a FIFO queue of waiters, with queueing, granting,
 // cancelling, closing and delivering. A primitive's state derives from wait_state, adds its own
-// words, and decides which waiters are granted by overriding the hooks below, which are called
-// under the lock.
+// words, and decides which waiters are granted by overriding the hooks below. All hooks except
+// start() are called under the lock.
 //
 // The state is reference counted and may outlive its object. The object holds a reference, and so
 // do a queued drain, an operation on its way to a foreign executor, and an armed cancellation. So a
@@ -14,7 +14,8 @@
 // (ready_list::drop_handles_reference()).
 //
 // Invariants: no handler is invoked, posted or destroyed under the lock. Each waiter is completed
-// or dropped, once. While waiters are queued, the object's context has outstanding work.
+// or dropped, once. While waiters are queued, the object's context has outstanding work, unless its
+// executor had no memory for it.
 //
 // Endings, each word with one meaning:
 //   complete        The operation ends, and its handler is called (wait_operation).
