@@ -83,7 +83,7 @@ bool search_waiter<Threading>::goes_on() noexcept
     if (decision.is_pending())
         return state->wait_again(*this);
     if (decision.is_refused())
-        state->refuse(*this, decision);
+        state->revoke(*this, decision);
     return false;
 }
 

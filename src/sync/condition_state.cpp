@@ -16,7 +16,7 @@ void condition_waiter<Threading>::bind(condition_user& user, bool has_predicate,
     has_predicate_ = has_predicate;
     condition_ = &condition;
     mutex_ = mutex;
-    comes_back_ = mutex && !foreign && mutex->home() != condition.home();
+    comes_back_ = mutex && !foreign && mutex->object_executor() != condition.object_executor();
 }
 
 // Called where the handler is to run: by the condition when it has decided, and by the mutex
@@ -39,7 +39,7 @@ void condition_waiter<Threading>::run(waiter& self, task_action action)
             return run(self,
                        action); // its executor had no memory: it has come without, and waits again
         if (!locked) {
-            w.condition_->refuse(w, wait_decision::aborted());
+            w.condition_->revoke(w, wait_decision::aborted());
         } else {
             w.adopt_lock();
             if (w.has_predicate_ && !w.is_satisfied())
@@ -73,7 +73,7 @@ bool condition_waiter<Threading>::queue_for_lock() noexcept
         return false;
     }
     relock_->foreign = this->foreign;
-    relock_->stands_for_another = true;
+    relock_->is_proxy = true;
     mutex_->start(*relock_);
     return true;
 }
@@ -86,7 +86,7 @@ bool condition_waiter<Threading>::is_satisfied() noexcept
         return true;
     const wait_decision decision = user_->test();
     if (decision.is_refused())
-        condition_->refuse(*this, decision);
+        condition_->revoke(*this, decision);
     if (!decision.is_pending())
         return true;
 
@@ -163,7 +163,7 @@ bool condition_state<Threading>::wait_again(waiter_type& w) noexcept
 template <class Threading>
 void condition_state<Threading>::keep_for_later(waiter_type& w) noexcept
 {
-    this->refuse(w, wait_decision::aborted());
+    this->revoke(w, wait_decision::aborted());
     this->postpone(w);
 }
 

@@ -98,7 +98,7 @@ bool semaphore_state<Threading>::release_contended(std::uint64_t n, std::uint64_
 {
     this->lock();
     if (waiter* next = hand_over(n, how)) [[likely]] {
-        this->send(*next);
+        this->commit(*next);
         return true;
     }
     return release_crowded(n, how);

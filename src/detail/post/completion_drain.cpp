@@ -9,17 +9,18 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// There was no memory: they stay ready, and go with the drain that is running, or the next wake-up,
-// for which the context is kept running. If there can be neither, they go now.
+// The executor had no memory for the drain. The waiters stay ready for the running drain or for the
+// next wake-up, and outstanding work keeps the context running until then. If neither can come,
+// because the object or its context was destroyed, the waiters are dropped.
 template <class Threading>
-void completion_drain<Threading>::not_posted(bool by_drain) noexcept
+void completion_drain<Threading>::post_failed(bool by_drain) noexcept
 {
     const wait_state_ptr<Threading> reference(&owner_, false);
     work_guard done;
     ready_queue dropped;
     {
         std::scoped_lock lock(owner_.mutex_);
-        pending_ &= others;
+        flags_ &= waiters_postponed;
         if (owner_.shut_down_ || (!by_drain && !owner_.alive_.load(std::memory_order_relaxed)))
             dropped.swap(ready_);
         if (ready_.empty())
@@ -44,33 +45,33 @@ void completion_drain<Threading>::post_postponed() noexcept
     owner_.mutex_.lock();
 }
 
-// For the time of a drain of a confined state: nobody but its thread may call.
+// Asserts, while a drain of a confined state runs, that no other thread runs one.
 template <class Threading>
-class completion_drain<Threading>::occupation {
+class completion_drain<Threading>::strand_check {
 #ifdef NDEBUG
 public:
-    explicit occupation(wait_state<Threading>&) noexcept {}
+    explicit strand_check(wait_state<Threading>&) noexcept {}
 #else
 public:
-    explicit occupation(wait_state<Threading>& state) noexcept : state_(state)
+    explicit strand_check(wait_state<Threading>& state) noexcept : state_(state)
     {
         if constexpr (Threading::is_confined)
-            before_ = state_.drained_by_.exchange(self_, std::memory_order_relaxed);
+            before_ = state_.draining_thread_.exchange(self_, std::memory_order_relaxed);
         BOOST_ASSERT_MSG(before_ == std::thread::id() || before_ == self_,
                          "two threads run the strand of a strand_confined object");
     }
-    occupation(const occupation&) = delete;
-    occupation& operator=(const occupation&) = delete;
-    ~occupation()
+    strand_check(const strand_check&) = delete;
+    strand_check& operator=(const strand_check&) = delete;
+    ~strand_check()
     {
         if constexpr (Threading::is_confined)
-            state_.drained_by_.store(before_, std::memory_order_relaxed);
+            state_.draining_thread_.store(before_, std::memory_order_relaxed);
     }
 
 private:
     wait_state<Threading>& state_;
     std::thread::id self_ = std::this_thread::get_id();
-    std::thread::id before_; // of a drain that runs a nested one
+    std::thread::id before_; // set if this drain is nested in another
 #endif
 };
 
@@ -80,11 +81,11 @@ void completion_drain<Threading>::run(intrusive_task& self, task_action action)
     auto& d = static_cast<completion_drain&>(self);
     const queued_reference reference{d.owner_};
     if (action == task_action::destroy) [[unlikely]]
-        return d.discard();
-    [[maybe_unused]] const occupation inside(d.owner_);
+        return d.drop_ready();
+    [[maybe_unused]] const strand_check check(d.owner_);
 
     d.owner_.mutex_.lock();
-    if ((d.pending_ &= others) != 0) [[unlikely]]
+    if ((d.flags_ &= waiters_postponed) != 0) [[unlikely]]
         d.post_postponed();
     if (d.ready_.empty() || d.ready_.has_more() || d.owner_.holds_idle_work())
         return d.drain_locked();
@@ -96,25 +97,28 @@ void completion_drain<Threading>::run(intrusive_task& self, task_action action)
 template <class Threading>
 void completion_drain<Threading>::drain_locked()
 {
-    work_guard done; // given up with the last: until then there may be no memory for a successor
+    // Given up with the last waiter: until then a successor may have failed for want of memory.
+    work_guard done;
     for (int n = 1; !ready_.empty(); ++n) {
         waiter& next = ready_.take_front();
         const bool more = !ready_.empty();
         if (!more)
-            done = owner_.take_idle_work(); // this drain is work by itself
+            done = owner_.take_idle_work(); // this drain counts as work
         const bool scheduled = more && schedule();
-        bool handed_on = is_queued();
+        bool has_successor = is_queued();
         owner_.mutex_.unlock();
         if (scheduled)
-            handed_on = post(true);
+            has_successor = post(true);
         try {
-            next.invoke(); // if it throws, the others are the successor's
+            next.invoke(); // if it throws, the successor delivers the others
         } catch (...) {
-            if (more && !handed_on)
-                hand_on();
+            if (more && !has_successor)
+                post_successor();
             throw;
         }
-        if (!more || (handed_on && (n >= batch || (n % look == 0 && owner_.home().has_stopped()))))
+        if (!more ||
+            (has_successor && (n >= max_batch || (n % stop_check_interval == 0 &&
+                                                  owner_.object_executor().has_stopped()))))
             return;
         owner_.mutex_.lock();
     }
@@ -123,7 +127,7 @@ void completion_drain<Threading>::drain_locked()
 }
 
 template <class Threading>
-void completion_drain<Threading>::hand_on() noexcept
+void completion_drain<Threading>::post_successor() noexcept
 {
     owner_.mutex_.lock();
     const bool scheduled = !ready_.empty() && schedule();
@@ -133,13 +137,13 @@ void completion_drain<Threading>::hand_on() noexcept
 }
 
 template <class Threading>
-void completion_drain<Threading>::discard()
+void completion_drain<Threading>::drop_ready()
 {
     work_guard done;
     ready_queue dropped;
     {
         std::scoped_lock lock(owner_.mutex_);
-        pending_ &= others;
+        flags_ &= waiters_postponed;
         done = owner_.take_idle_work();
         dropped.swap(ready_);
     }

@@ -16,44 +16,46 @@ namespace {
 
 namespace execution = asio::execution;
 
-// What is being handed to an executor right now, and whether the executor let it drop: by
-// throwing, or in silence. Then it stays the caller's.
-struct hand_over {
-    const intrusive_task* what = nullptr;
+// The task that this thread is passing to an executor, and whether the executor has dropped it,
+// with or without an exception. Then the task remains the caller's.
+struct submission {
+    const intrusive_task* task = nullptr;
     bool dropped = false;
 };
-constinit thread_local hand_over current;
+constinit thread_local submission current;
 
-// The function object an executor queues. It owns what it stands for: an executor that drops
-// it later without running it (its context is shutting down) destroys the operation.
-class posted {
+// The function object that an executor queues. It owns its task: an executor that destroys it
+// without running it, because its context is destroyed, destroys the task.
+class posted_function {
 public:
-    explicit posted(intrusive_task& p) noexcept : what_(&p) {}
-    posted(posted&& other) noexcept : what_(std::exchange(other.what_, nullptr)) {}
-    posted& operator=(posted&&) = delete;
-    TURNSTILE_HOT ~posted()
+    explicit posted_function(intrusive_task& task) noexcept : task_(&task) {}
+    posted_function(posted_function&& other) noexcept : task_(std::exchange(other.task_, nullptr))
     {
-        if (what_) [[unlikely]]
+    }
+    posted_function& operator=(posted_function&&) = delete;
+    TURNSTILE_HOT ~posted_function()
+    {
+        if (task_) [[unlikely]]
             drop();
     }
 
-    void operator()() { std::exchange(what_, nullptr)->invoke(); }
+    void operator()() { std::exchange(task_, nullptr)->invoke(); }
 
 private:
     TURNSTILE_COLD void drop() noexcept
     {
-        if (what_ == current.what)
+        if (task_ == current.task)
             current.dropped = true;
         else
-            what_->destroy();
+            task_->destroy();
     }
 
-    intrusive_task* what_;
+    intrusive_task* task_;
 };
 
-// A context queues what it is given in one piece of memory, which p brings along. A strand
-// needs a second one, for itself, and would ask the same allocator for it: it and executors
-// we do not know use their own.
+// An io_context and a thread_pool queue a function in one piece of memory, which the task contains.
+// A strand needs a second piece and would ask the same allocator for it, so strands and executors
+// that Asio does not ship use their own memory.
 template <class Executor>
 constexpr bool queues_in_one_piece =
     std::is_same_v<Executor, io_executor> || std::is_same_v<Executor, pool_executor>;
@@ -64,43 +66,45 @@ void submit(std::monostate, Relationship, intrusive_task&)
 }
 
 template <class Executor, class Relationship>
-TURNSTILE_HOT void submit(const Executor& executor, Relationship relationship, intrusive_task& p)
+TURNSTILE_HOT void submit(const Executor& executor, Relationship relationship, intrusive_task& task)
 {
     const auto never = [&] {
         return asio::prefer(asio::require(executor, execution::blocking.never), relationship);
     };
     if constexpr (queues_in_one_piece<Executor>) {
         using memory = buffer_allocator<void, intrusive_task::memory_size>;
-        asio::prefer(never(), execution::allocator(memory(p.memory()))).execute(posted(p));
+        asio::prefer(never(), execution::allocator(memory(task.memory())))
+            .execute(posted_function(task));
     } else {
-        posted function(p); // made first: it says so if there is no memory for the executor
+        // Made first: its destructor reports that the executor has no memory.
+        posted_function function(task);
         never().execute(std::move(function));
     }
 }
 
 template <class Executors, class Relationship>
 TURNSTILE_COLD bool post_to_other(const Executors& executors, Relationship relationship,
-                                  intrusive_task& p) noexcept
+                                  intrusive_task& task) noexcept
 {
     if (std::holds_alternative<std::monostate>(executors))
         return false;
-    const hand_over outer = std::exchange(current, hand_over{&p, false});
+    const submission outer = std::exchange(current, submission{&task, false});
     try {
-        std::visit([&](const auto& executor) { submit(executor, relationship, p); }, executors);
+        std::visit([&](const auto& executor) { submit(executor, relationship, task); }, executors);
     } catch (...) {
-        // Not a word on whether it was queued: a strand throws after that, too.
+        // This does not say whether the task was queued: a strand may throw after that, too.
     }
     return !std::exchange(current, outer).dropped;
 }
 
 template <class Executors, class Relationship>
 TURNSTILE_HOT bool post_to(const Executors& executors, Relationship relationship,
-                           intrusive_task& p) noexcept
+                           intrusive_task& task) noexcept
 {
     const auto* io = std::get_if<io_executor>(&executors);
     if (!io) [[unlikely]]
-        return post_to_other(executors, relationship, p);
-    submit(*io, relationship, p); // in p's memory: this does not fail
+        return post_to_other(executors, relationship, task);
+    submit(*io, relationship, task); // does not fail, because the task contains the memory
     return true;
 }
 
@@ -118,7 +122,7 @@ void track(const asio::strand<Inner>& strand, work_guard& work)
     posting_executor(strand.get_inner_executor()).track_in(work);
 }
 
-// The io_context's executor that this executor is, or is a strand of; null if there is none.
+// The executor if it is that of an io_context, else null.
 const io_executor* io_executor_of(const io_executor& executor) noexcept { return &executor; }
 
 template <class Executor>
@@ -149,18 +153,18 @@ bool has_stopped_at(const asio::strand<Inner>& strand) noexcept
 }
 
 template <class Executor>
-bool is_left(const Executor&) noexcept
+bool is_running_elsewhere_at(const Executor&) noexcept
 {
     return false;
 }
 
-bool is_left(const io_executor& executor) noexcept
+bool is_running_elsewhere_at(const io_executor& executor) noexcept
 {
     return !executor.running_in_this_thread() && !has_stopped_at(executor);
 }
 
 template <class Inner>
-bool is_left(const asio::strand<Inner>& strand) noexcept
+bool is_running_elsewhere_at(const asio::strand<Inner>& strand) noexcept
 {
     const Inner inner = strand.get_inner_executor();
     return io_executor_of(inner) && !strand.running_in_this_thread() && !has_stopped_at(inner);
@@ -169,7 +173,7 @@ bool is_left(const asio::strand<Inner>& strand) noexcept
 } // namespace
 
 posting_executor::posting_executor(const asio::any_io_executor& executor)
-    : executor_([&]() -> any_of {
+    : executor_([&]() -> executor_variant {
           if (const auto* io = executor.target<io_executor>())
               return *io;
           if (const auto* io_strand = executor.target<asio::strand<io_executor>>())
@@ -190,14 +194,14 @@ bool posting_executor::is_other(const asio::any_io_executor& executor) const noe
     return *this == posting_executor(executor);
 }
 
-bool posting_executor::post(intrusive_task& p) const noexcept
+bool posting_executor::post(intrusive_task& task) const noexcept
 {
-    return post_to(executor_, execution::relationship.fork, p);
+    return post_to(executor_, execution::relationship.fork, task);
 }
 
-bool posting_executor::post_next(intrusive_task& p) const noexcept
+bool posting_executor::post_continuation(intrusive_task& task) const noexcept
 {
-    return post_to(executor_, execution::relationship.continuation, p);
+    return post_to(executor_, execution::relationship.continuation, task);
 }
 
 void posting_executor::track_in(work_guard& work) const
@@ -207,9 +211,10 @@ void posting_executor::track_in(work_guard& work) const
     std::visit([&](const auto& executor) { detail::track(executor, work); }, executor_);
 }
 
-bool posting_executor::is_left_while_running() const noexcept
+bool posting_executor::is_running_elsewhere() const noexcept
 {
-    return std::visit([](const auto& executor) { return is_left(executor); }, executor_);
+    return std::visit([](const auto& executor) { return is_running_elsewhere_at(executor); },
+                      executor_);
 }
 
 bool posting_executor::has_stopped() const noexcept

@@ -13,8 +13,9 @@ namespace {
 
 namespace execution = asio::execution;
 
+// Whether `type` is that of a system executor with this blocking property.
 template <class Blocking>
-bool is_the_one_for(Blocking blocking, const std::type_info& type) noexcept
+bool is_system_executor_with(Blocking blocking, const std::type_info& type) noexcept
 {
     const auto fork = asio::require(asio::system_executor(), blocking);
     const auto continuation = asio::require(fork, execution::relationship.continuation);
@@ -25,9 +26,9 @@ bool is_the_one_for(Blocking blocking, const std::type_info& type) noexcept
 
 bool is_system_executor_type(const std::type_info& type) noexcept
 {
-    return is_the_one_for(execution::blocking.possibly, type) ||
-           is_the_one_for(execution::blocking.never, type) ||
-           is_the_one_for(execution::blocking.always, type);
+    return is_system_executor_with(execution::blocking.possibly, type) ||
+           is_system_executor_with(execution::blocking.never, type) ||
+           is_system_executor_with(execution::blocking.always, type);
 }
 
 } // namespace turnstile::inline v0_1::detail

@@ -10,22 +10,24 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// Outlives the context for as long as there are members.
+// Shared by the service and its members, so it exists as long as any of them.
 struct service_member::registry {
-    struct leaver : boost::intrusive::list_base_hook<> {
+    // A deregistration that is in progress.
+    struct departure : boost::intrusive::list_base_hook<> {
         std::thread::id thread = std::this_thread::get_id();
     };
 
-    bool somebody_else_leaves() const noexcept
+    bool has_departure_on_other_thread() const noexcept
     {
-        return std::any_of(leavers.begin(), leavers.end(),
-                           [](const leaver& l) { return l.thread != std::this_thread::get_id(); });
+        return std::any_of(departures.begin(), departures.end(), [](const departure& d) {
+            return d.thread != std::this_thread::get_id();
+        });
     }
 
     std::mutex mutex;
     boost::intrusive::list<service_member> members;
-    boost::intrusive::list<leaver> leavers;
-    std::condition_variable one_has_left;
+    boost::intrusive::list<departure> departures;
+    std::condition_variable departed;
 };
 
 class wait_service final : public boost::asio::execution_context::service {
@@ -38,7 +40,7 @@ public:
     const std::shared_ptr<service_member::registry>& registry() const noexcept { return registry_; }
 
 private:
-    // Destroying one member's handlers may destroy other members: take them one by one.
+    // One member at a time, because destroying its handlers may destroy other members.
     void shutdown() override
     {
         while (service_member* member = take_one()) {
@@ -46,7 +48,7 @@ private:
             member->drop_last_reference();
         }
         std::unique_lock lock(registry_->mutex);
-        registry_->one_has_left.wait(lock, [&] { return !registry_->somebody_else_leaves(); });
+        registry_->departed.wait(lock, [&] { return !registry_->has_departure_on_other_thread(); });
     }
 
     service_member* take_one() noexcept
@@ -74,7 +76,7 @@ service_member::service_member(boost::asio::execution_context& context)
     registry_->members.push_back(*this);
 }
 
-// Only one that was never referred to, since a constructor has thrown, has still to leave.
+// A member is still registered here only if the constructor of a derived class has thrown.
 service_member::~service_member()
 {
     if (is_registered_) {
@@ -89,16 +91,16 @@ void service_member::erase() noexcept
     is_registered_ = false;
 }
 
-void service_member::leave(std::unique_lock<std::mutex>& lock) noexcept
+void service_member::deregister(std::unique_lock<std::mutex>& lock) noexcept
 {
     erase();
-    registry::leaver self;
-    registry_->leavers.push_back(self);
+    registry::departure self;
+    registry_->departures.push_back(self);
     lock.unlock();
     forget_context();
     lock.lock();
-    registry_->leavers.erase(registry_->leavers.iterator_to(self));
-    registry_->one_has_left.notify_all();
+    registry_->departures.erase(registry_->departures.iterator_to(self));
+    registry_->departed.notify_all();
 }
 
 void service_member::drop_last_reference() noexcept
@@ -108,7 +110,7 @@ void service_member::drop_last_reference() noexcept
         if (!drop_reference())
             return;
         if (is_registered_)
-            leave(lock);
+            deregister(lock);
     }
     delete this;
 }

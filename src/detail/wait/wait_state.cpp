@@ -15,25 +15,25 @@ void wait_state<Threading>::start(waiter& w) noexcept
             w.destroy();
             return;
         }
-        // Who waits for more than one object may come to one that is gone.
+        // An operation that waits at two objects may reach one that was destroyed.
         if (!alive_.load(std::memory_order_relaxed)) [[unlikely]] {
             w.abort();
-        } else if (newcomers_serve_) {
-            return start_among_others(w);
+        } else if (arrivals_grant_others_) {
+            return start_and_grant(w);
         } else if (!admit(w)) {
             keep_context_running();
-            mutex_.unlock(); // from here on w may be gone at any moment
+            mutex_.unlock(); // w may be destroyed from here on
             return;
         }
     }
-    send(w);
+    commit(w);
 }
 
 template <class Threading>
-void wait_state<Threading>::start_among_others(waiter& w) noexcept
+void wait_state<Threading>::start_and_grant(waiter& w) noexcept
 {
     update_locked([&](ready_list& ready) {
-        if (admit_among(w, ready))
+        if (admit_and_grant(w, ready))
             ready.push_back(w);
         else
             keep_context_running();
@@ -41,12 +41,12 @@ void wait_state<Threading>::start_among_others(waiter& w) noexcept
 }
 
 template <class Threading>
-void wait_state<Threading>::track_home() noexcept
+void wait_state<Threading>::track_context_work() noexcept
 {
     try {
-        home_.track_in(home_work_);
+        object_executor_.track_in(context_work_);
     } catch (...) {
-        // No memory, for an executor that needs some: better to wait without it than not at all.
+        // The executor has no memory to track work: the wait continues without it.
     }
 }
 
@@ -64,35 +64,36 @@ bool wait_state<Threading>::reopen(waiter& w) noexcept
 }
 
 template <class Threading>
-void wait_state<Threading>::send_last() noexcept
+void wait_state<Threading>::schedule_and_end_work() noexcept
 {
-    const work_guard done = home_work_.take();
+    const work_guard done = context_work_.take();
     unlock_and_post(!drain_.ready().empty() && drain_.schedule());
 }
 
 template <class Threading>
-void wait_state<Threading>::send_foreign(waiter& w) noexcept
+void wait_state<Threading>::post_foreign(waiter& w) noexcept
 {
     ready_list ready = this->ready();
     ready.push_back(w);
-    send_foreign(ready);
+    post_foreign(ready);
 }
 
-// One post for each. Where an executor has no memory for it, what the waiter was granted goes to
-// the next, and the waiter is postponed: to destroy a coroutine takes memory, too.
+// Each waiter is posted by itself. If its executor has no memory for it, its grant is passed on,
+// and the waiter is postponed. It is not destroyed, because Asio needs memory from the same
+// executor to destroy a coroutine.
 template <class Threading>
-void wait_state<Threading>::send_foreign(ready_list& ready) noexcept
+void wait_state<Threading>::post_foreign(ready_list& ready) noexcept
 {
     if (drain_.has_postponed())
         drain_.post_postponed();
-    send_home();
+    unlock_and_schedule();
     while (!ready.foreign().empty()) {
         waiter& w = ready.foreign().take_front();
         if (w.foreign->post()) [[likely]]
             continue;
         mutex_.lock();
         revoke(w, wait_decision::aborted(), ready);
-        send_home();
+        unlock_and_schedule();
         postpone(w);
     }
     release_handles_reference(this, ready);
@@ -101,15 +102,16 @@ void wait_state<Threading>::send_foreign(ready_list& ready) noexcept
 template <class Threading>
 void wait_state<Threading>::postpone(waiter& w) noexcept
 {
-    if (w.stands_for_another)
+    if (w.is_proxy)
         return w.invoke();
-    const wait_state_ptr<Threading> keep_alive(this); // w may go as soon as it is there
+    const wait_state_ptr<Threading> keep_alive(
+        this); // w may complete once it is postponed, and drop the last
     {
         std::scoped_lock lock(mutex_);
         if (!shut_down_ && alive_.load(std::memory_order_relaxed))
             return drain_.postpone(w);
     }
-    w.destroy(); // there may be no other wake-up
+    w.destroy(); // there may be no later wake-up to post it
 }
 
 template <class Threading>
@@ -122,9 +124,9 @@ void wait_state<Threading>::revoke(waiter& w, wait_decision instead, ready_list&
 }
 
 template <class Threading>
-void wait_state<Threading>::refuse(waiter& w, wait_decision why) noexcept
+void wait_state<Threading>::revoke(waiter& w, wait_decision instead) noexcept
 {
-    update([&](ready_list& ready) { revoke(w, why, ready); });
+    update([&](ready_list& ready) { revoke(w, instead, ready); });
 }
 
 template <class Threading>
@@ -140,7 +142,7 @@ void wait_state<Threading>::cancel(cancel_link& link) noexcept
             ready.push_back(*w);
             reconsider(ready);
         } else {
-            // It is on its way, and will be told so when it arrives.
+            // Its completion is posted already, and reads the decision when it runs.
             revoke(*w, wait_decision::aborted(), ready);
             if (drain_.has_postponed()) [[unlikely]]
                 drain_.post_postponed();
@@ -210,36 +212,36 @@ void wait_state<Threading>::abort_with_object(waiter& w) noexcept
 template <class Threading>
 void wait_state<Threading>::shut_down() noexcept
 {
-    // The block may outlive the context, but an executor must not.
+    // The state may outlive the context, but its work and its executor must not.
     work_guard done;
-    posting_executor gone;
-    waiter_list doomed;
+    posting_executor executor;
+    waiter_list dropped;
     {
         std::scoped_lock lock(mutex_);
         shut_down_ = true;
-        take_all(doomed);
+        take_all(dropped);
         waiting_ = 0;
         while (!drain_.ready().empty())
-            doomed.push_back(drain_.ready().take_front());
+            dropped.push_back(drain_.ready().take_front());
         ready_queue postponed = drain_.take_postponed();
         while (!postponed.empty())
-            doomed.push_back(postponed.take_front());
-        // What owns one of them may cancel another, which is in no queue any more.
-        for (waiter& w : doomed) {
+            dropped.push_back(postponed.take_front());
+        // Destroying one handler may cancel the operation of another, which is in no queue.
+        for (waiter& w : dropped) {
             unlink_locked(w);
             if (w.is_pending())
                 w.abort();
         }
-        done = home_work_.take();
-        gone = std::exchange(home_, posting_executor());
+        done = context_work_.take();
+        executor = std::exchange(object_executor_, posting_executor());
     }
-    while (!doomed.empty())
-        take_front(doomed).destroy();
+    while (!dropped.empty())
+        take_front(dropped).destroy();
 }
 
 namespace {
 
-// How many threads have ended that were inside a context: what they did there is over.
+// The number of threads that have called an object from inside a context and have ended.
 std::atomic<std::size_t> ended_threads{0};
 
 void count_when_thread_ends() noexcept
@@ -257,19 +259,19 @@ template <class Threading>
 bool wait_state<Threading>::called_from_wrong_strand() noexcept
 {
     const auto self = std::this_thread::get_id();
-    const auto inside = drained_by_.load(std::memory_order_relaxed);
+    const auto inside = draining_thread_.load(std::memory_order_relaxed);
     if (inside != std::thread::id() && inside != self)
         return true;
     const std::size_t ended = ended_threads.load(std::memory_order_relaxed);
-    if (!home_.is_left_while_running()) {
+    if (!object_executor_.is_running_elsewhere()) {
         count_when_thread_ends();
-        last_inside_.store(self, std::memory_order_relaxed);
-        ended_by_then_.store(ended, std::memory_order_relaxed);
+        last_thread_inside_.store(self, std::memory_order_relaxed);
+        ended_threads_then_.store(ended, std::memory_order_relaxed);
         return false;
     }
-    const auto last = last_inside_.load(std::memory_order_relaxed);
+    const auto last = last_thread_inside_.load(std::memory_order_relaxed);
     return last != std::thread::id() && last != self &&
-           ended_by_then_.load(std::memory_order_relaxed) == ended;
+           ended_threads_then_.load(std::memory_order_relaxed) == ended;
 }
 
 template class wait_state<thread_safe>;

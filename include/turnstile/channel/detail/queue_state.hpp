@@ -71,7 +71,7 @@ protected:
     queue_state(const Executor& executor, std::size_t capacity, overflow on_full, Args... args)
         : wait_state<Threading>(executor), store_(args...), capacity_(capacity), on_full_(on_full)
     {
-        this->newcomers_serve_ = true;
+        this->arrivals_grant_others_ = true;
     }
     ~queue_state() override = default;
 
@@ -160,7 +160,7 @@ private:
     }
 
     bool admit(waiter& w) noexcept override;
-    bool admit_among(waiter& w, ready_list& ready) noexcept override;
+    bool admit_and_grant(waiter& w, ready_list& ready) noexcept override;
     void remove(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override { serve(ready); }
     void take_back(waiter& w, ready_list& ready) noexcept override;

@@ -18,7 +18,7 @@ bool queue_state<Threading, Store>::admit(waiter&) noexcept
 }
 
 template <class Threading, class Store>
-bool queue_state<Threading, Store>::admit_among(waiter& any, ready_list& ready) noexcept
+bool queue_state<Threading, Store>::admit_and_grant(waiter& any, ready_list& ready) noexcept
 {
     quiet_limit_ = 0;
     auto& w = static_cast<item_waiter&>(any);

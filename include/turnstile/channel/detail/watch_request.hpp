@@ -2,7 +2,7 @@
 #pragma once
 
 #include <turnstile/channel/detail/watch_state.hpp>
-#include <turnstile/detail/post/executor_work.hpp>
+#include <turnstile/detail/post/outstanding_work.hpp>
 #include <turnstile/detail/wait/guarded_predicate.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/detail/wait/wait_outcome.hpp>

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
+// An allocator with one buffer of Size bytes, which its user owns. It makes an allocation that must
+// not fail: an intrusive_task is queued in a buffer of its own, the wait of a coroutine lives in
+// the coroutine's frame, and the handler of a timer in the state. A request that does not fit goes
+// to the heap.
+//
+// Invariant: at most one allocation is in the buffer at a time; the user sees to that.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +12,6 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// Hands out one caller-owned buffer of Size bytes, so that what must not fail later brings
-// its memory along; a request that does not fit goes to the heap.
 template <class T, std::size_t Size>
 class buffer_allocator {
 public:
@@ -53,7 +57,7 @@ private:
     void* buffer_;
 };
 
-// The name executors ask for before they rebind it.
+// The form that is passed to an executor, which rebinds it.
 template <std::size_t Size>
 class buffer_allocator<void, Size> {
 public:

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
+// A function object without its type: a pointer to a block, and a function that runs or destroys
+// the block. Operations and handlers are posted and dispatched to executors as an erased_task, so
+// Asio's post and dispatch are compiled once for each executor, not for each handler.
+//
+// Invariant: the block is run or destroyed exactly once. An executor that drops the task destroys
+// the block.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -15,46 +21,43 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// Something on its way from one executor to another. It does not know its type, so that a
-// dispatch is compiled for each executor, and not for each handler or operation.
 class erased_task {
 public:
-    // What is done there with what was sent; or it is destroyed, if it never arrives.
-    using run_function = void (*)(void*, task_action);
+    using run_function = void (*)(void* block, task_action);
 
-    erased_task(void* what, run_function run) noexcept : object_(what), run_(run) {}
+    erased_task(void* block, run_function run) noexcept : block_(block), run_(run) {}
     erased_task(erased_task&& other) noexcept
-        : object_(std::exchange(other.object_, nullptr)), run_(other.run_)
+        : block_(std::exchange(other.block_, nullptr)), run_(other.run_)
     {
     }
     erased_task& operator=(erased_task&&) = delete;
     ~erased_task()
     {
-        if (object_)
-            run_(object_, task_action::destroy);
+        if (block_)
+            run_(block_, task_action::destroy);
     }
 
-    void operator()() { run_(std::exchange(object_, nullptr), task_action::invoke); }
+    void operator()() { run_(std::exchange(block_, nullptr), task_action::invoke); }
 
 private:
-    void* object_;
+    void* block_;
     run_function run_;
 };
 
 template <class Executor, class Allocator>
-void dispatch_task(const Executor& executor, const Allocator& allocator, erased_task h)
+void dispatch_task(const Executor& executor, const Allocator& allocator, erased_task task)
 {
-    asio::dispatch(executor, asio::bind_allocator(allocator, std::move(h)));
+    asio::dispatch(executor, asio::bind_allocator(allocator, std::move(task)));
 }
 
 template <class Executor, class Allocator>
-void post_task(const Executor& executor, const Allocator& allocator, erased_task h)
+void post_task(const Executor& executor, const Allocator& allocator, erased_task task)
 {
-    asio::post(executor, asio::bind_allocator(allocator, std::move(h)));
+    asio::post(executor, asio::bind_allocator(allocator, std::move(task)));
 }
 
-// A handler with what it is to be called with, as a hop: in memory from the handler's allocator,
-// which is free again before Call()(handler, arguments).
+// Makes a task of a handler and its arguments, in memory of the handler's allocator. The memory is
+// freed before the task calls Call()(handler, arguments).
 template <class Call, class Handler, class Arguments>
 erased_task make_task(Handler handler, Arguments arguments)
 {
@@ -63,15 +66,15 @@ erased_task make_task(Handler handler, Arguments arguments)
         Arguments arguments;
         handler_allocator_t<std::byte, Handler> allocator;
 
-        static void run(void* what, task_action action)
+        static void run(void* p, task_action action)
         {
-            auto* const self = static_cast<block*>(what);
-            Handler h(std::move(self->handler)); // last to go: it may own the memory
-            std::unique_ptr<block, in_own_memory> arrived(self);
+            auto* const self = static_cast<block*>(p);
+            Handler h(std::move(self->handler)); // destroyed last: it may own the memory
+            std::unique_ptr<block, block_deleter> owner(self);
             if (action == task_action::destroy)
                 return;
             Arguments a(std::move(self->arguments));
-            arrived.reset();
+            owner.reset();
             Call()(std::move(h), std::move(a));
         }
     };

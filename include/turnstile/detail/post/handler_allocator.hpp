@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
+// Memory for blocks that contain a completion handler, such as a wait_operation. It comes from the
+// handler's associated allocator, or from Asio's recycling allocator if the handler has none.
+//
+// Invariant: a block is freed with the allocator it was made with. The allocator is queried from
+// the handler before the handler is moved out of the block.
 #pragma once
 
 #include <boost/asio/associated_allocator.hpp>
@@ -9,7 +14,6 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// The allocator for blocks that hold a handler: its own, or what Asio recycles.
 template <class T, class Handler>
 using handler_allocator_t = typename std::allocator_traits<boost::asio::associated_allocator_t<
     Handler, boost::asio::recycling_allocator<void>>>::template rebind_alloc<T>;
@@ -21,7 +25,7 @@ handler_allocator_t<T, Handler> handler_allocator(const Handler& handler) noexce
         boost::asio::get_associated_allocator(handler, boost::asio::recycling_allocator<void>()));
 }
 
-// What make() makes of memory for a T.
+// Returns make(memory), which constructs a T in memory of the allocator.
 template <class T, class Allocator, class Make>
 T* make_with(const Allocator& allocator, Make&& make)
 {
@@ -36,15 +40,14 @@ T* make_with(const Allocator& allocator, Make&& make)
     }
 }
 
-// The same, in memory of the handler that is about to move into it.
+// The same with the allocator of a handler, which make() may move into the T.
 template <class T, class Handler, class Make>
 T* make_in_memory_of(const Handler& handler, Make&& make)
 {
     return make_with<T>(handler_allocator<T>(handler), std::forward<Make>(make));
 }
 
-// Ends a T and frees its memory. The allocator is asked from a handler that has not been
-// moved from, or was before.
+// Destroys a T that make_with() has made, and frees its memory.
 template <class T, class Allocator>
 void destroy_with(const Allocator& allocator, T* p) noexcept
 {
@@ -54,13 +57,13 @@ void destroy_with(const Allocator& allocator, T* p) noexcept
     std::allocator_traits<rebound>::deallocate(memory, p, 1);
 }
 
-// Owns a block that has the allocator of its memory in it.
-struct in_own_memory {
+// The deleter of a block that contains the allocator of its own memory.
+struct block_deleter {
     template <class Block>
-    void operator()(Block* b) const noexcept
+    void operator()(Block* block) const noexcept
     {
-        const auto allocator = b->allocator;
-        destroy_with(allocator, b);
+        const auto allocator = block->allocator;
+        destroy_with(allocator, block);
     }
 };
 

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
+// Chooses the executor of a call that starts another operation (retry, timeout, hedge ...): the
+// associated executor of the completion handler, or else the executor that the component was given.
+// The last step of such a call runs on this executor and calls the handler, or posts it.
+//
+// Invariant: a handler that has an associated executor is called on it.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -17,24 +22,24 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// Stands for "none was named" where an executor could be given.
+// The type of a missing executor.
 struct no_executor {};
 
-// Whether the handler says itself where it is to run, so that other steps can run there, too.
-// Some executors can only be dispatched to (any_completion_executor); then it is one's own
-// that is needed, and the dispatch at the end.
+// Whether the handler has an associated executor to which the steps of a call can be posted. An
+// any_completion_executor can only be dispatched to: the call then runs on another executor, and
+// dispatches the handler at the end.
 template <class Handler>
 constexpr bool has_postable_executor =
     !std::is_same_v<asio::associated_executor_t<Handler, no_executor>, no_executor> &&
     std::convertible_to<asio::associated_executor_t<Handler, no_executor>, asio::any_io_executor>;
 
-// Whether there is no executor to run on: none was named, and the handler has none.
+// Whether neither the component nor the handler provides an executor for the call.
 template <class Handler, class Executor>
 constexpr bool needs_executor =
     std::is_same_v<Executor, no_executor> && !has_postable_executor<Handler>;
 
-// The executor to run on: the handler's, or `otherwise`. The latter also if the handler's is the
-// system's, as that of a future: nobody asked for the threads that would run there.
+// The executor of the call: the handler's, or `otherwise` if the handler has none, or has that of
+// the system context, as the handler of a future has; see system_executor.hpp.
 template <class Handler, class Executor>
 auto executor_for(const Handler& handler, const Executor& otherwise)
 {
@@ -57,12 +62,14 @@ struct call_directly {
     template <class Handler, class Arguments>
     void operator()(Handler handler, Arguments arguments) const
     {
-        Arguments taken(std::move(arguments)); // goes before the handler, which may own the object
+        // Destroyed before the handler, which may own the object.
+        Arguments taken(std::move(arguments));
         std::apply(std::move(handler), std::move(taken));
     }
 };
 
-// Calls a handler from there.
+// Calls a handler from executor_for(handler, otherwise): directly, or by a dispatch to the
+// handler's executor if that is another one.
 struct call_from_executor {
     template <class Handler, class Arguments>
     void operator()(Handler handler, Arguments arguments) const
@@ -70,10 +77,10 @@ struct call_from_executor {
         using own = asio::associated_executor_t<Handler, no_executor>;
         if constexpr (!std::is_same_v<own, no_executor>) {
             const own executor = asio::get_associated_executor(handler);
-            bool is_elsewhere = true;
+            bool needs_dispatch = true;
             if constexpr (has_postable_executor<Handler>)
-                is_elsewhere = is_system_executor(executor);
-            if (is_elsewhere) {
+                needs_dispatch = is_system_executor(executor);
+            if (needs_dispatch) {
                 const auto allocator = handler_allocator<std::byte>(handler);
                 return dispatch_task(
                     executor, allocator,
@@ -84,7 +91,7 @@ struct call_from_executor {
     }
 };
 
-// The same from anywhere, and not inside this call.
+// Calls a handler from any thread, but not inside this function.
 template <class Handler, class Executor, class Arguments>
 void post_handler(Handler handler, const Executor& otherwise, Arguments arguments)
 {

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
+// The route of a completion from the object to the handler's executor; each wait_operation has one.
+// If the handler's executor is the object's own, which is the usual case, the route is a null
+// pointer. Otherwise the handler is on a *foreign executor*, and the route owns a block with
+// everything that only such a handler needs. doc/design.md, "Executors", lists the cases.
+//
+// Invariant: while a route has a block, the state exists and the foreign executor has outstanding
+// work.
 #pragma once
 
 #include <turnstile/detail/post/erased_task.hpp>
-#include <turnstile/detail/post/executor_work.hpp>
 #include <turnstile/detail/post/handler_allocator.hpp>
+#include <turnstile/detail/post/outstanding_work.hpp>
 #include <turnstile/detail/post/posting_executor.hpp>
 #include <turnstile/detail/post/system_executor.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
@@ -14,8 +21,9 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// What is left of an operation that ends on the object's executor, and goes on to the handler's.
-// The result is last: it goes before the handler, which may own the object.
+// The handler and the result of an operation that has ended on the object's executor, on their way
+// to a foreign executor. The result is the last member, because it must be destroyed before the
+// handler, which may own the object.
 template <class Memory, class Handler, class Result>
 struct detached_completion {
     Memory memory;
@@ -24,72 +32,72 @@ struct detached_completion {
 
     void deliver() { memory.complete(std::move(handler), std::move(result)); }
 };
-// Where the operation itself goes there.
+// For a threading policy whose operations go to the foreign executor themselves.
 struct no_completion {};
 
-// Where a handler's completion is posted. Nearly always that is the object's own executor,
-// and then this is a null pointer. It knows nothing of the operation but its cargo, so that it is
-// compiled once for many of them.
+// The template does not depend on the operation, so that many operations share its code.
 template <class HandlerExecutor, class Threading, class Allocator, class Completion>
 class handler_route {
 public:
-    // What must outlive the operation, until its handler has run.
-    struct kept_alive {
-        wait_state_ptr<Threading> state; // nobody else may have one by the time it arrives
+    // Members that must exist until the handler has run, which is after the operation has ended.
+    struct lifetime_guard {
+        wait_state_ptr<Threading> state; // may be the last reference
         executor_work<HandlerExecutor> work;
     };
-    // What only a handler elsewhere needs stays out of everybody's way.
-    struct foreign {
-        kept_alive held;
+    struct foreign_block {
+        lifetime_guard guard;
         Allocator allocator;
-        std::optional<foreign_post> way;
+        std::optional<foreign_post> post;
         std::optional<Completion> completion;
     };
-    using foreign_ptr = std::unique_ptr<foreign, in_own_memory>;
+    using foreign_block_ptr = std::unique_ptr<foreign_block, block_deleter>;
 
-    bool is_home() const noexcept { return !foreign_; }
+    bool is_foreign() const noexcept { return static_cast<bool>(block_); }
 
     // Whether the completion is posted to the object's executor, and dispatched from there.
-    bool needs_dispatch() const noexcept { return foreign_ && !foreign_->way; }
+    bool needs_dispatch() const noexcept { return block_ && !block_->post; }
 
-    // The way to the handler's executor, or null if it is the object's own.
+    // Chooses the route. Returns the post to the foreign executor, or null if the completion is
+    // posted to the object's executor.
     TURNSTILE_HOT foreign_post* choose(const HandlerExecutor& executor,
                                        wait_state<Threading>& state, waiter& w,
                                        const Allocator& allocator)
     {
         if constexpr (postable_executor<HandlerExecutor>) {
-            if (state.home().is(executor)) [[likely]]
+            if (state.object_executor().is(executor)) [[likely]]
                 return nullptr;
         }
         return choose_foreign(executor, state, w, allocator);
     }
 
-    // All below only if the handler's executor is not the object's own. What is left of the route
-    // when the operation's memory is freed:
-    foreign_ptr leave() noexcept { return std::move(foreign_); }
+    // The functions below are only for a foreign executor.
 
-    // The operation goes on, and may be gone when this returns.
+    // Takes the block out of the operation, whose memory is about to be freed.
+    foreign_block_ptr take_block() noexcept { return std::move(block_); }
+
+    // Dispatches the operation itself, which may be destroyed when this function returns.
     void dispatch(void* operation, erased_task::run_function run_foreign) const
     {
-        dispatch_task(foreign_->held.work.get_executor(), Allocator(foreign_->allocator),
+        dispatch_task(block_->guard.work.get_executor(), Allocator(block_->allocator),
                       erased_task(operation, run_foreign));
     }
-    // It has ended, and only its cargo goes on.
-    TURNSTILE_COLD static void dispatch(foreign_ptr route, Completion&& ended)
+    // Dispatches the handler and the result of an operation that has ended.
+    TURNSTILE_COLD static void dispatch(foreign_block_ptr block, Completion&& ended)
     {
-        const auto stays_here = std::move(route->held);
-        const Allocator allocator(route->allocator);
-        route->completion.emplace(std::move(ended));
-        dispatch_task(stays_here.work.get_executor(), allocator,
-                      erased_task(route.release(), &run_completion));
+        // Stays here: only this thread may drop a reference to a confined state.
+        const auto guard = std::move(block->guard);
+        const Allocator allocator(block->allocator);
+        block->completion.emplace(std::move(ended));
+        dispatch_task(guard.work.get_executor(), allocator,
+                      erased_task(block.release(), &run_completion));
     }
 
 private:
-    static void run_completion(void* what, task_action action)
+    static void run_completion(void* p, task_action action)
     {
-        foreign_ptr arrived(static_cast<foreign*>(what));
-        Completion completion = std::move(*arrived->completion);
-        arrived.reset();
+        foreign_block_ptr block(static_cast<foreign_block*>(p));
+        Completion completion = std::move(*block->completion);
+        block.reset();
         if (action == task_action::invoke)
             completion.deliver();
     }
@@ -99,8 +107,8 @@ private:
                                                 [[maybe_unused]] waiter& w,
                                                 const Allocator& allocator)
     {
-        foreign_.reset(make_with<foreign>(allocator, [&](void* memory) {
-            return new (memory) foreign{
+        block_.reset(make_with<foreign_block>(allocator, [&](void* memory) {
+            return new (memory) foreign_block{
                 {wait_state_ptr<Threading>(&state), executor_work<HandlerExecutor>(executor)},
                 allocator,
                 {},
@@ -108,12 +116,12 @@ private:
         }));
         if constexpr (postable_executor<HandlerExecutor> && !Threading::is_confined) {
             if (!is_system_executor(executor))
-                return &foreign_->way.emplace(posting_executor(executor), w);
+                return &block_->post.emplace(posting_executor(executor), w);
         }
         return nullptr;
     }
 
-    foreign_ptr foreign_;
+    foreign_block_ptr block_;
 };
 
 } // namespace turnstile::inline v0_1::detail

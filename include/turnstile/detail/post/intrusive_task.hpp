@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: BSL-1.0
+// A task that can be posted without allocating memory: it contains the memory in which the executor
+// queues it, so a wake-up neither allocates nor fails. posting_executor posts it. The drain of an
+// object, the post to a foreign executor and the retry of a timer are such tasks.
+//
+// Invariant: each successful post ends with exactly one call of run_function, either to invoke the
+// task or, if the executor drops it, to destroy it.
 #pragma once
 
 #include <cstddef>
 
 namespace turnstile::inline v0_1::detail {
 
-// How something that was queued ends.
+// The action at the end of a queued task: run it, or destroy it without running it.
 enum class task_action { invoke, destroy };
 
-// Something that an executor can be told to run later. It brings the memory in which the
-// executor queues it, so that a wake-up neither allocates nor fails.
 class intrusive_task {
 public:
     using run_function = void (*)(intrusive_task&, task_action);
 
-    // Enough for the queue entry of an io_context or a thread_pool, just so where Asio tracks
-    // handlers; a larger one would use the heap, which the tests notice.
+    // Large enough for the queue entry of an io_context or a thread_pool, and just large enough
+    // with Asio's handler tracking. A larger entry would go to the heap, which the tests detect.
     static constexpr std::size_t memory_size = 48;
 
     explicit intrusive_task(run_function run) noexcept : run_(run) {}

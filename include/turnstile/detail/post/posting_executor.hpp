@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
+// The executor to which an object posts its completions, with its type erased but for the executors
+// that Asio ships: posting_executor looks for these inside an any_io_executor and posts to them
+// directly, because type erasure is the largest part of the cost of a post. Every state has one for
+// the object's executor, and a waiter on a foreign executor has one for that.
+//
+// Invariant: a post to an io_context or a thread_pool neither allocates nor fails, because the
+// posted intrusive_task contains the memory for it.
 #pragma once
 
 #include <turnstile/core/config.hpp>
 #include <turnstile/core/export.hpp>
 #include <turnstile/detail/post/intrusive_task.hpp>
-#include <turnstile/detail/post/work_guard.hpp>
+#include <turnstile/detail/post/outstanding_work.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/strand.hpp>
@@ -15,29 +22,29 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// Where completions go. It looks through any_io_executor to the executors Asio ships, since
-// type erasure is the dearest part of a post; anything else stays type-erased.
 class TURNSTILE_EXPORT posting_executor {
 public:
-    // Nowhere: what a state has left when its context is gone.
+    // No executor: each post fails. A state whose execution context was destroyed has this one.
     posting_executor() noexcept = default;
     posting_executor(const asio::any_io_executor& executor);
 
     template <class Executor>
         requires(!std::same_as<Executor, posting_executor>)
     explicit posting_executor(const Executor& executor)
-        : posting_executor(executor, std::is_constructible<known, const Executor&>())
+        : posting_executor(executor, std::is_constructible<known_executor, const Executor&>())
     {
     }
 
-    // Queues p, never running it inside the call. Returns false, with p still the caller's,
-    // if the executor had no memory for it: only executors that Asio does not ship, and
-    // strands, ever ask for any.
-    bool post(intrusive_task& p) const noexcept;
+    // Queues the task; it does not run inside the call. Returns false if the executor has no memory
+    // for it, which is possible for strands and for executors that Asio does not ship. The task
+    // then remains the caller's.
+    bool post(intrusive_task& task) const noexcept;
 
-    // The same where p may just as well run right after the current handler.
-    bool post_next(intrusive_task& p) const noexcept;
+    // The same with execution::relationship.continuation: the task may run right after the handler
+    // that is running.
+    bool post_continuation(intrusive_task& task) const noexcept;
 
+    // Takes up outstanding work in an empty guard.
     void track_in(work_guard& work) const;
     work_guard track() const
     {
@@ -46,14 +53,14 @@ public:
         return work;
     }
 
-    // Whether this is an io_context that has not stopped, or a strand of one, and the caller is
-    // not in it; false where that cannot be told.
-    bool is_left_while_running() const noexcept;
+    // Whether the executor is that of an io_context that has not stopped, or a strand of one, and
+    // the calling thread is not running it. False if this cannot be determined.
+    bool is_running_elsewhere() const noexcept;
 
-    // Whether this is an io_context that has stopped, or a strand of one.
+    // Whether the executor is that of an io_context that has stopped, or a strand of one.
     bool has_stopped() const noexcept;
 
-    // Whether this stands for `executor`.
+    // Whether `executor` is this executor.
     TURNSTILE_HOT bool is(const asio::any_io_executor& executor) const noexcept
     {
         if (const auto* io = std::get_if<io_executor>(&executor_)) [[likely]] {
@@ -74,11 +81,13 @@ public:
     }
 
 private:
-    using known = std::variant<io_executor, pool_executor, asio::strand<io_executor>,
-                               asio::strand<pool_executor>, asio::strand<asio::any_io_executor>>;
-    using any_of = std::variant<std::monostate, io_executor, pool_executor,
-                                asio::strand<io_executor>, asio::strand<pool_executor>,
-                                asio::strand<asio::any_io_executor>, asio::any_io_executor>;
+    using known_executor =
+        std::variant<io_executor, pool_executor, asio::strand<io_executor>,
+                     asio::strand<pool_executor>, asio::strand<asio::any_io_executor>>;
+    using executor_variant =
+        std::variant<std::monostate, io_executor, pool_executor, asio::strand<io_executor>,
+                     asio::strand<pool_executor>, asio::strand<asio::any_io_executor>,
+                     asio::any_io_executor>;
 
     template <class Executor>
     posting_executor(const Executor& executor, std::true_type) : executor_(executor)
@@ -92,11 +101,11 @@ private:
 
     TURNSTILE_COLD bool is_other(const asio::any_io_executor& executor) const noexcept;
 
-    any_of executor_;
+    executor_variant executor_;
 };
 
-// Executors that can be posted to; others (any_completion_executor) are reached by a
-// dispatch from the object's own executor.
+// An executor that can be posted to. Others, as any_completion_executor, are reached by a dispatch
+// from the object's executor.
 template <class Executor>
 concept postable_executor = std::convertible_to<Executor, asio::any_io_executor>;
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
+// Recognises the executors of the system context, which runs functions on threads of its own. A
+// future's promise has such an executor; Turnstile sets the promise where the operation completes,
+// and starts no threads for it. handler_route and handler_executor use this header.
+//
+// Invariant: no executor is queried for its context, because that query starts the threads of the
+// system context. Only types are compared.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -18,10 +24,6 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// The system context runs what is posted on threads of its own, which nobody asked for: a
-// future's promise is rather set where the operation completes. Those threads are started as
-// soon as an executor is asked for that context, so this must be told without asking.
-
 template <class Executor>
 using context_of =
     std::decay_t<decltype(asio::query(std::declval<const Executor&>(), asio::execution::context))>;
@@ -32,8 +34,8 @@ concept strand_executor = requires(const Executor& e)
     e.get_inner_executor();
 };
 
-// The executor of a future's promise, whatever the future is of. It posts to the system context,
-// and calls that an execution_context, as executors of the user's own may call theirs.
+// The executor of a future's promise, for one type of value. The type of its context is
+// execution_context, so context_of does not recognise it.
 using promise_executor = asio::associated_executor_t<
     typename asio::async_result<asio::use_future_t<>, void()>::completion_handler_type>;
 
@@ -48,8 +50,8 @@ concept erased_executor = requires(const Executor& e)
     e.target_type();
 };
 
-// Whether an executor of this type may turn out to be the system's. A strand is where somebody
-// wants to be, whatever it is on.
+// Whether an executor of this type can belong to the system context. A strand never counts: the
+// user has chosen it, whatever its inner executor is.
 template <class Executor>
 constexpr bool may_be_system_executor =
     std::is_same_v<context_of<Executor>, asio::system_context> ||

@@ -101,11 +101,11 @@ public:
         } catch (...) {
             ++dropped_;
         }
-        has_news_.store(!queue_.empty(), std::memory_order_relaxed);
+        has_pending_events_.store(!queue_.empty(), std::memory_order_relaxed);
     }
 
     // Whether there is something to dispatch, or somebody who does; under the owner's lock.
-    bool has_news() const noexcept { return has_news_.load(std::memory_order_relaxed); }
+    bool has_pending_events() const noexcept { return has_pending_events_.load(std::memory_order_relaxed); }
 
     // How many events nobody was told of, though somebody listened.
     std::uint64_t dropped() noexcept
@@ -162,7 +162,7 @@ private:
     {
         queue_.clear();
         next_ = 0;
-        has_news_.store(false, std::memory_order_relaxed);
+        has_pending_events_.store(false, std::memory_order_relaxed);
         if (queue_.capacity() <= most_kept_empty)
             return;
         try {
@@ -176,7 +176,7 @@ private:
     typename Threading::mutex_type mutex_;
     policy_atomic<Threading, bool> somebody_{false};
     policy_atomic<Threading, bool> closed_{false};
-    policy_atomic<Threading, bool> has_news_{false};
+    policy_atomic<Threading, bool> has_pending_events_{false};
     std::map<std::uint64_t, std::shared_ptr<function>> functions_;
     std::uint64_t newest_ = 0;
     std::vector<published> queue_; // told up to next_

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
+// Recognises the completion tokens of a coroutine, use_awaitable and as_tuple(use_awaitable), and
+// reports success and failure in the form of each: as a value or an exception, or as a tuple.
+// start_wait() awaits the wait of such a token in a nested coroutine, which does not suspend if it
+// is granted at once. All other tokens go through asio::async_initiate.
 #pragma once
 
 #include <turnstile/core/export.hpp>
@@ -13,7 +17,7 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// The tokens that mean "I am a coroutine", and how each of them reports success and failure.
+// For other tokens.
 template <class Token, class T>
 struct coroutine_token {
     static constexpr bool is_coroutine = false;
@@ -34,11 +38,11 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, T> {
     {
         throw system_error(why.error());
     }
-    static T result(wait_outcome<T>&& o)
+    static T result(wait_outcome<T>&& outcome)
     {
-        if (o.error)
-            throw system_error(o.error);
-        return nothrow_movable<T>::unwrap(std::move(o.value));
+        if (outcome.error)
+            throw system_error(outcome.error);
+        return nothrow_movable<T>::unwrap(std::move(outcome.value));
     }
 };
 
@@ -50,10 +54,10 @@ struct coroutine_token<asio::use_awaitable_t<Executor>, void> {
     using value_type = void;
 
     static void success() noexcept {}
-    static void result(const wait_outcome<void>& o)
+    static void result(const wait_outcome<void>& outcome)
     {
-        if (o.error)
-            throw system_error(o.error);
+        if (outcome.error)
+            throw system_error(outcome.error);
     }
     [[noreturn]] TURNSTILE_COLD static void failure(wait_decision why)
     {
@@ -73,9 +77,9 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, T> {
         return {error_code(), nothrow_movable<T>::unwrap(std::move(value))};
     }
     static value_type failure(wait_decision why) { return {why.error(), T()}; }
-    static value_type result(wait_outcome<T>&& o)
+    static value_type result(wait_outcome<T>&& outcome)
     {
-        return {o.error, nothrow_movable<T>::unwrap(std::move(o.value))};
+        return {outcome.error, nothrow_movable<T>::unwrap(std::move(outcome.value))};
     }
 };
 
@@ -88,7 +92,7 @@ struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, void> 
 
     static value_type success() noexcept { return {}; }
     static value_type failure(wait_decision why) noexcept { return {why.error()}; }
-    static value_type result(const wait_outcome<void>& o) noexcept { return {o.error}; }
+    static value_type result(const wait_outcome<void>& outcome) noexcept { return {outcome.error}; }
 };
 
 } // namespace turnstile::inline v0_1::detail

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
+// A predicate of the user, called by a wait for a condition or a watch. An exception of
+// the predicate ends the wait with errc::predicate_failed; a coroutine that awaits with
+// use_awaitable is thrown the exception itself.
+//
+// Invariant: calling a guarded_predicate does not throw; a state calls it where no
+// exception may escape.
 #pragma once
 
 #include <turnstile/detail/wait/wait_decision.hpp>
@@ -8,17 +14,15 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// A user's predicate. What it throws ends the wait it is for, with errc::predicate_failed; a
-// coroutine is thrown that exception instead.
 template <class Predicate>
 class guarded_predicate {
 public:
     explicit guarded_predicate(Predicate predicate) : predicate_(std::move(predicate)) {}
 
-    // Where its exception goes, if anybody wants it.
+    // Stores an exception of the predicate in `thrown`, which must outlive the wait.
     void keep_exception_in(std::exception_ptr& thrown) noexcept { thrown_ = &thrown; }
 
-    // Granted if it says yes; if it says no, the wait goes on.
+    // Granted if the predicate returns true, pending if it returns false.
     template <class... Args>
     wait_decision operator()(const Args&... args) noexcept
     {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
+// The base of every public object: an executor, and the state, which may outlive the object while
+// completions are on their way. listening_object is the base of objects that publish events. Both
+// are neither copyable nor movable, because handles and waiters refer to the state.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -21,17 +24,15 @@ concept execution_context = std::derived_from<T, asio::execution_context> && req
     t.get_executor();
 };
 
-// What every object of the library has: an executor, and a state that outlives it for as
-// long as operations are on their way. Neither copyable nor movable.
 template <class Executor, class Threading, class State>
 class io_object {
 public:
-    /// The executor that completions run on, unless their handler has its own.
+    /// The executor on which operations complete unless the handler has an associated executor.
     using executor_type = Executor;
-    /// Who may call: `thread_safe` or `strand_confined`.
+    /// The threading policy: `thread_safe` or `strand_confined`.
     using threading_policy = Threading;
 
-    /// The executor given at construction. Thread safe.
+    /// Returns the executor that was passed to the constructor. Thread safe for every policy.
     executor_type get_executor() const noexcept { return executor_; }
 
 protected:
@@ -44,9 +45,9 @@ protected:
 
     const Executor& executor() const noexcept { return executor_; }
     State& state() const noexcept { return *state_; }
-    // The state, for an operation or a handle that will use it, and for destructors, which a
-    // context that is being destroyed runs on any thread. Unlike state(), it does not check the
-    // strand.
+    // The state without the check of the strand in state(): for an operation or a handle that
+    // stores the pointer, and for destructors, which a context that is being destroyed runs on any
+    // thread.
     State* state_pointer() const noexcept { return state_.get(); }
 
 private:
@@ -54,29 +55,29 @@ private:
     owned_state<State> state_;
 };
 
-// An object that tells what happens to it, until it is destroyed. Its state has listeners().
+// An object with listeners. Its state is an observable_state.
 template <class Executor, class Threading, class State>
 class listening_object : public io_object<Executor, Threading, State> {
     using base = io_object<Executor, Threading, State>;
 
 public:
-    /// What listeners are told.
+    /// The argument of a listener.
     using event_type = typename State::listeners_type::event_type;
 
-    /// Calls `listener` at every event, in order and one at a time, on the thread that caused it
-    /// or is just telling another; never under a lock, so it may call the object. It may
-    /// destroy it, too, but not if it is an `async_` function that has caused the event. What it
-    /// throws is dropped. If listeners are slower than events come, some are not told of: while
-    /// one thread is telling it tells of no more than 4096 that others add. Thread safety: as the
-    /// policy says.
+    /// Adds a function that is called for every later event, in the order of the events, and never
+    /// for two events at a time. It runs on the thread that raised the event, or on one that is
+    /// already dispatching events, and never under a lock: it may call the object. It may also
+    /// destroy the object, unless an initiating function has raised the event. Exceptions of the
+    /// listener are ignored. While one thread dispatches events, other threads can add up to 4096
+    /// events; further ones are dropped and counted by `dropped_events()`.
     listener_id add_listener(std::function<void(const event_type&)> listener)
     {
         return this->state().listeners().add(std::move(listener));
     }
-    /// Removes a listener, also from inside one; false if there is none of that name.
+    /// Removes a listener; a listener may call it. Returns false if `id` is not registered.
     bool remove_listener(listener_id id) noexcept { return this->state().listeners().remove(id); }
-    /// How many events nobody was told of, though somebody listened: listeners were too slow,
-    /// or there was no memory. Thread safety: as the policy says.
+    /// Returns the number of events that were dropped although a listener was registered, because
+    /// the listeners were too slow or no memory was available.
     std::uint64_t dropped_events() const noexcept { return this->state().listeners().dropped(); }
 
 protected:

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
+// A state with listeners, which are notified of its events. It adds a listener_list to Base, which
+// is a timed_state or derived from one. Events are published under the lock, and the listeners are
+// called after the lock is released.
+//
+// Invariant: a reference keeps the state while listeners are called, because a granted handler, or
+// a listener, may destroy the object meanwhile.
 #pragma once
 
 #include <turnstile/core/export.hpp>
@@ -9,11 +15,6 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// A state that tells listeners what happens to it, without the lock. Whoever it lets go may
-// destroy the object before it gets so far, and so may a listener: then it is the reference
-// taken here that keeps the state.
-//
-// Base is a timed_state, or derived from one.
 template <class Threading, class Event, class Base>
 class TURNSTILE_EXPORT observable_state : public Base {
 public:
@@ -23,50 +24,50 @@ public:
 
     listeners_type& listeners() noexcept { return listeners_; }
 
-    // As of every state, for one that publishes what it decides in admit().
+    // Notifies the listeners of events that admit() publishes.
     void start(waiter& w) noexcept override
     {
         if (!listeners_.somebody())
             return Base::start(w);
         const wait_state_ptr<Threading> keep_alive(this);
         Base::start(w);
-        tell();
+        notify_listeners();
     }
 
 protected:
-    // Runs f(ready) under the lock, then tells what there is to tell.
+    // As update(f); then notifies the listeners of the events that f has published.
     template <class F>
-    auto update_and_tell(F f) noexcept
+    auto update_and_notify(F f) noexcept
     {
-        struct teller {
+        struct notifier {
             boost::intrusive_ptr<observable_state> state;
-            ~teller()
+            ~notifier()
             {
                 if (state)
-                    state->tell();
+                    state->notify_listeners();
             }
         } after;
         return this->update([&](ready_list& ready) {
-            // Under the lock nobody can have destroyed the state yet.
-            struct look {
+            // The reference is taken under the lock, while the state certainly exists.
+            struct event_check {
                 observable_state& state;
-                teller& after;
-                ~look()
+                notifier& after;
+                ~event_check()
                 {
-                    if (state.has_news())
+                    if (state.has_pending_events())
                         after.state = &state;
                 }
-            } const at_the_end{*this, after};
+            } const check{*this, after};
             return f(ready);
         });
     }
 
-    // Under the lock: whether there is anything to tell. And telling it, without the lock, with
-    // a reference.
-    virtual bool has_news() const noexcept { return listeners_.has_news(); }
-    virtual void tell() noexcept { listeners_.dispatch(); }
+    // Under the lock: whether notify_listeners() must be called.
+    virtual bool has_pending_events() const noexcept { return listeners_.has_pending_events(); }
+    // Without the lock; the caller holds a reference.
+    virtual void notify_listeners() noexcept { listeners_.dispatch(); }
 
-    void woken() noexcept override { tell(); }
+    void woken() noexcept override { notify_listeners(); }
 
     listeners_type listeners_;
 };

@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
+// An object that uses an execution context and must give up everything that needs the context,
+// handlers above all, before the context is destroyed. Every wait_state is one. The members of a
+// context are registered with a service of the context, wait_service, which shuts each member down
+// when the context is destroyed. A member whose last reference is dropped earlier deregisters
+// itself.
+//
+// Invariants: the shutdown and the last drop of a reference may happen at the same time on two
+// threads. The last reference is therefore dropped under the lock of the registry, so the service
+// can take a reference to every member that it finds there; and the shutdown waits for members that
+// are deregistering. Such a member gives up its executor without the lock, because the executor is
+// the user's and may own anything, even the context. For that reason the shutdown does not wait for
+// its own thread.
 #pragma once
 
 #include <turnstile/core/export.hpp>
@@ -13,15 +25,6 @@ namespace turnstile::inline v0_1::detail {
 
 class wait_service;
 
-// Something shared that must drop its handlers, and whatever else needs the execution context,
-// before that is gone. The context knows its members through a service, and tells each of them
-// when it shuts down: then, or with its last reference, whichever comes first.
-//
-// Both may happen at a time, on two threads. So the last reference is given up under the lock
-// with which the context looks for members: whom it finds there, it can still refer to. And it
-// waits for those who are just leaving. What they drop is the user's, an executor that may own
-// anything, even the context: so they do that without the lock, and the context does not wait for
-// the thread that it is destroyed on.
 class TURNSTILE_EXPORT service_member
     : public boost::intrusive::list_base_hook<
           boost::intrusive::link_mode<boost::intrusive::normal_link>> {
@@ -38,7 +41,7 @@ public:
 protected:
     virtual ~service_member();
 
-    // Drops a reference that may be the last one.
+    // Drops a reference, and deletes the member if it was the last one.
     void drop_last_reference() noexcept;
 
 private:
@@ -46,13 +49,15 @@ private:
     struct registry;
 
     virtual void add_reference() noexcept = 0;
-    virtual bool drop_reference() noexcept = 0; // true for the last one
+    virtual bool drop_reference() noexcept = 0; // returns true for the last one
+    // The context is being destroyed: destroys the handlers, and gives up everything else that
+    // needs the context.
     virtual void shut_down() noexcept = 0;
-    // What is to be done of that if nobody waits any more; the context is still there, unless
-    // this gives up the last that owns it.
+    // The part of shut_down() for a member without waiters, while the context still exists. The
+    // call may destroy the context, if the member's executor owns it.
     virtual void forget_context() noexcept = 0;
     void erase() noexcept;
-    void leave(std::unique_lock<std::mutex>& lock) noexcept;
+    void deregister(std::unique_lock<std::mutex>& lock) noexcept;
 
     std::shared_ptr<registry> registry_;
     bool is_registered_ = true;

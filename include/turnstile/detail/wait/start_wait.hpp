@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-// The one initiation, through which every async_ function of the library goes. start_wait(request,
-// token) tries the request first. A coroutine whose request is granted at once continues without
-// suspending; every other wait becomes a wait_operation, which the state of the object queues or
-// completes. wait_request.hpp describes what a request provides.
+// The initiation that all initiating functions of the primitives share: start_wait(request, token).
+// It tries the request first. A coroutine whose request is granted or refused at once continues
+// without suspending, which is called the short cut; every other wait becomes a wait_operation,
+// which the state of the object queues or completes. wait_request.hpp describes the requests.
+//
+// Invariants: no memory is allocated before the first attempt. No handler is called inside the
+// initiating function, except through an immediate executor of its own. If an exception is thrown,
+// the attempt has been undone.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -33,11 +37,12 @@
 
 namespace turnstile::inline v0_1::detail {
 
+// A handler without any associated object.
 struct plain_handler {
     void operator()() const noexcept {}
 };
 
-// Whether the handler brings an immediate executor of its own, not merely the default.
+// Whether the handler has an immediate executor of its own, and not the default one.
 template <class Handler, class Executor>
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
 constexpr bool has_own_immediate_executor =
@@ -47,11 +52,11 @@ constexpr bool has_own_immediate_executor =
 constexpr bool has_own_immediate_executor = false;
 #endif
 
-// An operation in memory from its handler's associated allocator, or if that has none, in
-// what Asio recycles on this thread. The result goes to the handler as its arguments.
+// The Memory of an operation for any handler: it is allocated with the handler's allocator, and the
+// outcome is passed to the handler as its arguments.
 struct handler_memory {
     template <class Request>
-    using collected = wait_outcome<typename Request::result_type>;
+    using outcome_type = wait_outcome<typename Request::result_type>;
 
     template <class Handler>
     static auto allocator_for(const Handler& handler) noexcept
@@ -60,46 +65,48 @@ struct handler_memory {
     }
 
     template <class Request>
-    static collected<Request> collect(Request& request, typename Request::waiter_type& w,
-                                      bool granted)
+    static outcome_type<Request> take_outcome(Request& request, typename Request::waiter_type& w,
+                                              bool granted)
     {
         return wait_outcome_of(request, w, granted);
     }
 
     template <class Handler, class T>
-    static void complete(Handler&& handler, wait_outcome<T>&& result)
+    static void complete(Handler&& handler, wait_outcome<T>&& outcome)
     {
         if constexpr (std::is_void_v<T>)
-            std::forward<Handler>(handler)(result.error);
+            std::forward<Handler>(handler)(outcome.error);
         else
-            std::forward<Handler>(handler)(result.error,
-                                           nothrow_movable<T>::unwrap(std::move(result.value)));
+            std::forward<Handler>(handler)(outcome.error,
+                                           nothrow_movable<T>::unwrap(std::move(outcome.value)));
     }
 };
 
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
+// Completes a decided request without an operation, on the handler's immediate executor.
 template <class Request, class Handler, class Memory>
 void complete_immediately(Request& request, wait_decision decision, Handler&& handler,
                           const Memory& memory)
 {
-    wait_outcome<typename Request::result_type> result{decision.error()};
+    wait_outcome<typename Request::result_type> outcome{decision.error()};
     if (decision.is_granted()) {
         if constexpr (concluding_request<Request>)
-            result = request.conclude_now();
+            outcome = request.conclude_now();
         else if constexpr (!std::is_void_v<typename Request::result_type>)
-            result.value = request.take_now();
+            outcome.value = request.take_now();
     }
     const auto executor = asio::get_associated_immediate_executor(handler, request.executor());
     const auto allocator = handler_allocator<std::byte>(handler);
     asio::dispatch(executor,
                    asio::bind_allocator(allocator, [memory, h = std::forward<Handler>(handler),
-                                                    r = std::move(result)]() mutable {
-                       memory.complete(std::move(h), std::move(r));
+                                                    o = std::move(outcome)]() mutable {
+                       memory.complete(std::move(h), std::move(o));
                    }));
 }
 #endif
 
-// The first look at an operation that is not a coroutine's short cut.
+// The first attempt of a wait that does not take the short cut. An irrevocable request is attempted
+// only if it completes on an immediate executor.
 template <class Request, class Handler>
 wait_decision first_attempt(Request& request, [[maybe_unused]] const Handler& handler)
 {
@@ -112,7 +119,8 @@ wait_decision first_attempt(Request& request, [[maybe_unused]] const Handler& ha
     return request.try_now();
 }
 
-// Makes an operation of what the first look has said, and hands it over.
+// Starts the wait, or completes it if it is decided. Throws if there is no memory for it; a granted
+// request has then been given back.
 template <class Request, class Handler, class Memory>
 TURNSTILE_HOT void launch_wait(Request& request, wait_decision decision, Handler&& handler,
                                const Memory& memory)
@@ -120,7 +128,7 @@ TURNSTILE_HOT void launch_wait(Request& request, wait_decision decision, Handler
     using handler_type = std::decay_t<Handler>;
 #if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
     if constexpr (has_own_immediate_executor<handler_type, typename Request::executor_type>) {
-        // What can be cancelled on its way is posted, as ever.
+        // A wait that can be cancelled is posted, so that it can be cancelled until then.
         const bool safe = !asio::get_associated_cancellation_slot(handler).is_connected();
         if (!decision.is_pending() && safe)
             return complete_immediately(request, decision, std::forward<Handler>(handler), memory);
@@ -136,10 +144,11 @@ TURNSTILE_HOT void launch_wait(Request& request, wait_decision decision, Handler
             request.give_back();
         throw;
     }
-    op->decide(decision); // from here on, destroying the operation gives back
+    op->decide(decision); // from here on, dropping the operation gives the grant back
     op->start();
 }
 
+// The initiation that is passed to asio::async_initiate.
 template <class Request>
 class initiate_wait {
 public:
@@ -160,12 +169,12 @@ private:
     Request request_;
 };
 
-// The wait of a coroutine, to be awaited: an operation in the coroutine's own frame, which
-// finds its result there.
+// The wait of a coroutine, as an object to be awaited. It is a variable of the coroutine, so the
+// operation and its result are stored in the coroutine's frame.
 template <class Request, class Executor>
 class operation_frame {
-    // Asio's handler for a suspended coroutine is a pointer or two; should a version's be
-    // larger than this one, the operation goes to the heap.
+    // A model of Asio's handler for a suspended coroutine, which has one or two pointers. If a
+    // version of Asio has a larger one, the operation is allocated on the heap.
     struct suspended_coroutine {
         using executor_type = Executor;
         executor_type get_executor() const noexcept;
@@ -173,29 +182,30 @@ class operation_frame {
         void* state[2];
     };
     struct nothing {};
-    // As large as `memory` below, which needs to know the size this one is for.
+    // As large as `memory` below, whose definition depends on `size`.
     struct memory_model {
         template <class>
-        using collected = nothing;
+        using outcome_type = nothing;
         void* frame;
     };
     static constexpr std::size_t size =
         sizeof(wait_operation<Request, suspended_coroutine, memory_model>);
 
+    // The Memory of the operation. The outcome goes to the frame, not through the handler.
     class memory {
     public:
         template <class>
-        using collected = nothing;
+        using outcome_type = nothing;
 
         explicit memory(operation_frame& frame) noexcept : frame_(&frame) {}
 
         template <class Handler>
         auto allocator_for(const Handler&) const noexcept
         {
-            return buffer_allocator<std::byte, size>(frame_->room_);
+            return buffer_allocator<std::byte, size>(frame_->storage_);
         }
 
-        nothing collect(Request& request, typename Request::waiter_type& w, bool granted) const
+        nothing take_outcome(Request& request, typename Request::waiter_type& w, bool granted) const
         {
             frame_->result_.conclude(request, w, granted);
             if constexpr (Request::traits.reports_retry_after)
@@ -227,7 +237,7 @@ class operation_frame {
     };
 
 public:
-    // With what a first look has said, if there was one: that it must wait.
+    // The decision is pending, or unattempted.
     operation_frame(Request& request, wait_decision decision) noexcept
         : request_(request), result_(decision)
     {
@@ -235,7 +245,7 @@ public:
     operation_frame(const operation_frame&) = delete;
     operation_frame& operator=(const operation_frame&) = delete;
 
-    // What makes it awaitable: it can be initiated with any token, for void().
+    // Makes it awaitable: Asio awaits a function object that takes any token, for void().
     template <class Token>
     auto operator()(Token&& token)
         -> decltype(asio::async_initiate<Token, void()>(std::declval<initiation>(), token))
@@ -248,7 +258,7 @@ public:
 private:
     Request& request_;
     wait_result<Request> result_;
-    alignas(std::max_align_t) std::byte room_[size];
+    alignas(std::max_align_t) std::byte storage_[size];
 };
 
 struct no_supplies {};
@@ -262,16 +272,16 @@ auto supplies_for(Request& request)
         return no_supplies();
 }
 
-// Where a coroutine that throws its errors finds what the predicate it waits for has thrown.
-template <class Shape, class Request>
+// The exception of a predicate, for a coroutine that awaits with use_awaitable.
+template <class TokenForm, class Request>
 struct predicate_exception {
     explicit predicate_exception(Request&) noexcept {}
     void rethrow() const noexcept {}
 };
 
-template <class Shape, class Request>
-    requires(Shape::throws_errors&& Request::traits.tests_predicate)
-struct predicate_exception<Shape, Request> {
+template <class TokenForm, class Request>
+    requires(TokenForm::throws_errors&& Request::traits.tests_predicate)
+struct predicate_exception<TokenForm, Request> {
     explicit predicate_exception(Request& request) noexcept
     {
         request.predicate_guard().keep_exception_in(thrown);
@@ -284,75 +294,78 @@ struct predicate_exception<Shape, Request> {
     std::exception_ptr thrown;
 };
 
-template <class Shape, class Request>
+// Reports a failed wait to the coroutine.
+template <class TokenForm, class Request>
 TURNSTILE_COLD auto fail(const Request& request, wait_decision why)
 {
-    if constexpr (Shape::throws_errors && Request::traits.explains_refusal) {
+    if constexpr (TokenForm::throws_errors && Request::traits.explains_refusal) {
         if (why.is_refused())
             throw request.refusal(why.code());
     }
-    return Shape::failure(why);
+    return TokenForm::failure(why);
 }
 
-// What a coroutine finds that may take the short cut, and has the budget for it.
+// Attempts the request if the coroutine may take the short cut and has the budget for it.
 template <class Request>
-TURNSTILE_HOT wait_decision attempt_before_suspending(Request& request, bool may_skip)
+TURNSTILE_HOT wait_decision attempt_before_suspending(Request& request, bool may_take_short_cut)
 {
-    return may_skip && coop_budget::spend() ? request.try_now() : wait_decision::unattempted();
+    return may_take_short_cut && coop_budget::spend() ? request.try_now()
+                                                      : wait_decision::unattempted();
 }
 
-// A coroutine that need not wait does not suspend: it tries first. Where dropping the result
-// would lose something, only a coroutine that nobody can cancel takes this short cut. Every
-// variable is in the frame, and written there, so there are few.
-template <class Shape, class Request>
+// The nested coroutine of a wait. It attempts the request first, and does not suspend if the
+// request is decided. If dropping the result would lose something, it takes this short cut only if
+// it cannot be cancelled. It has few variables, because each of them is written to the frame.
+template <class TokenForm, class Request>
 auto wait_in_coroutine(Request request)
-    -> asio::awaitable<typename Shape::value_type, typename Shape::executor_type>
+    -> asio::awaitable<typename TokenForm::value_type, typename TokenForm::executor_type>
 {
     constexpr bool gives_nothing = std::is_void_v<typename Request::result_type>;
-    bool may_skip = true;
+    bool may_take_short_cut = true;
     if constexpr (!Request::traits.refundable) {
         const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
-        may_skip = !state.slot().is_connected();
+        may_take_short_cut = !state.slot().is_connected();
     }
 
-    const predicate_exception<Shape, Request> exception(request);
-    const wait_decision decision = attempt_before_suspending(request, may_skip);
+    const predicate_exception<TokenForm, Request> exception(request);
+    const wait_decision decision = attempt_before_suspending(request, may_take_short_cut);
     if (decision.is_granted()) [[likely]] {
         if constexpr (concluding_request<Request>)
-            co_return Shape::result(request.conclude_now());
+            co_return TokenForm::result(request.conclude_now());
         else if constexpr (gives_nothing)
-            co_return Shape::success();
+            co_return TokenForm::success();
         else
-            co_return Shape::success(request.take_now());
+            co_return TokenForm::success(request.take_now());
     }
     if (decision.has_failed()) {
         exception.rethrow();
-        co_return fail<Shape>(request, decision);
+        co_return fail<TokenForm>(request, decision);
     }
 
     [[maybe_unused]] auto supplies = supplies_for(request);
-    operation_frame<Request, typename Shape::executor_type> operation(request, decision);
-    co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
+    operation_frame<Request, typename TokenForm::executor_type> operation(request, decision);
+    co_await std::move(operation); // not moved: Asio takes an rvalue reference
     coop_budget::renew();
     exception.rethrow();
     // NOLINTBEGIN(bugprone-use-after-move)
     if (!operation.result().decision().is_granted()) [[unlikely]]
-        co_return fail<Shape>(request, operation.result().decision());
+        co_return fail<TokenForm>(request, operation.result().decision());
     if constexpr (concluding_request<Request>)
-        co_return Shape::result(operation.result().take());
+        co_return TokenForm::result(operation.result().take());
     else if constexpr (gives_nothing)
-        co_return Shape::success();
+        co_return TokenForm::success();
     else
-        co_return Shape::success(operation.result().take());
+        co_return TokenForm::success(operation.result().take());
     // NOLINTEND(bugprone-use-after-move)
 }
 
+// Initiates the wait that the request describes.
 template <wait_request Request, class Token>
 auto start_wait(Request request, Token&& token)
 {
-    using shape = coroutine_token<std::decay_t<Token>, typename Request::result_type>;
-    if constexpr (shape::is_coroutine)
-        return wait_in_coroutine<shape>(std::move(request));
+    using token_form = coroutine_token<std::decay_t<Token>, typename Request::result_type>;
+    if constexpr (token_form::is_coroutine)
+        return wait_in_coroutine<token_form>(std::move(request));
     else
         return asio::async_initiate<Token,
                                     typename signature_of<typename Request::result_type>::type>(

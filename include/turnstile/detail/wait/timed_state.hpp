@@ -1,4 +1,29 @@
 // SPDX-License-Identifier: BSL-1.0
+// A wait_state with one timer, for the earliest deadline of all its waiters. The rate limiter, the
+// circuit breaker and the bulkhead derive from it. These functions are for the derived state, whose
+// lock (or strand) guards the timer:
+//
+//   wake_at(when)       Under the lock: calls wake() at `when`, and not at the time that was set
+//                       before.
+//   try_wake_at(when)   The same for a waiter that is about to queue. Returns false, and changes
+//                       nothing, if there is no memory for the timer; the waiter must not queue.
+//   sleep()             Under the lock: no waiter has a deadline.
+//   wake(ready)         A hook, called under the lock at the time that was set, or later; or
+//                       earlier, if the timer was set to another deadline before. It grants the
+//                       waiters that can proceed, and calls wake_at() again if others are left.
+//   woken()             A hook, called after wake(), without the lock.
+//
+// Invariants: at most one wait of the timer is outstanding, in memory that the state contains. For
+// a later deadline that wait is left to expire; for an earlier one, or none, it is cancelled, and
+// started again when its handler has run. So the timer is outstanding work only while waiters have
+// a deadline. The wait holds a reference to the state. take_all() cancels it, so a state that
+// overrides take_all() calls this one. The timer itself is destroyed with its context, which the
+// state may outlive.
+//
+// Asio stores timers in a heap, which may have to grow. If there is no memory for that when the
+// timer is started again, the state posts itself to its executor, in memory that it contains, and
+// retries. On a strand, which may have no memory for the post either, the retry waits for the next
+// call of the object.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -17,11 +42,11 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// Runs the timer's handler where the timer expires, without a detour through an executor:
-// the handler takes the state's lock itself, or goes to its strand.
-class on_the_spot {
+// The executor of the timer: it runs the timer's handler at once, on the thread on which the timer
+// expires. The handler locks the state itself, or posts to its strand.
+class inline_executor {
 public:
-    explicit on_the_spot(asio::execution_context& context) noexcept : context_(&context) {}
+    explicit inline_executor(asio::execution_context& context) noexcept : context_(&context) {}
 
     asio::execution_context& query(asio::execution::context_t) const noexcept { return *context_; }
     static constexpr asio::execution::blocking_t query(asio::execution::blocking_t) noexcept
@@ -34,11 +59,11 @@ public:
         std::decay_t<F>(std::forward<F>(f))();
     }
 
-    friend bool operator==(const on_the_spot& a, const on_the_spot& b) noexcept
+    friend bool operator==(const inline_executor& a, const inline_executor& b) noexcept
     {
         return a.context_ == b.context_;
     }
-    friend bool operator!=(const on_the_spot& a, const on_the_spot& b) noexcept
+    friend bool operator!=(const inline_executor& a, const inline_executor& b) noexcept
     {
         return !(a == b);
     }
@@ -47,56 +72,28 @@ private:
     asio::execution_context* context_;
 };
 
-// The timer that follows a clock. Asio's own, for which a clock needs at most a
-// specialisation of asio::wait_traits; a test may put another one here.
+// The timer for a clock: Asio's, which may need a specialisation of asio::wait_traits for the
+// clock. Tests specialise it for a timer of their own.
 template <class Clock>
 struct deadline_timer {
-    using type = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, on_the_spot>;
+    using type = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, inline_executor>;
 };
 
-// The time of a clock in the nanoseconds that policies count in.
+// The time of a clock, in nanoseconds since its epoch.
 template <clock_policy Clock>
 nanoseconds now_on() noexcept
 {
     return saturating_nanoseconds(Clock::now().time_since_epoch());
 }
 
-// A wait_state that can be woken at a time: one timer for the earliest deadline of all who
-// wait, however many they are.
-//
-//   wake_at(when)   under the lock: wake() is to be called at that time, and not at the one
-//                   named before
-//   try_wake_at(when)   the same for whoever is about to wait: false, and nothing is changed,
-//                   if there is no memory for it; then it had better not wait
-//   sleep()         under the lock: nobody waits for a time any more
-//   wake(ready)     called under the lock, at the time named or later; or earlier, when the
-//                   timer is on its way back from a deadline that is no longer the one. It
-//                   lets those go who may, and calls wake_at() again if somebody is left
-//   woken()         called after that, without the lock
-//
-// All this is for the derived state, whose lock (or strand) guards the timer. At most one
-// operation of the timer is out at a time, in memory that is here. It is not moved for a
-// later deadline, but left to expire; for an earlier one, or none, it is called back, and
-// armed again when it arrives. So the timer is work for run() only while somebody waits.
-//
-// That operation holds a reference to the state. Whoever takes all waiters out (close, the
-// object's destruction, the end of the context) calls it back: a state that overrides
-// take_all() calls this one's. The timer itself goes with its context, which the state may
-// outlive.
-//
-// Asio keeps timers in a heap of its own, which may have to grow. If there is no memory for
-// that when a timer comes back to be armed again, the state posts itself to its executor (in
-// memory that is here), to look again, until there is. On a strand without memory for that
-// either, the deadline waits for the next call.
-//
-// Base is wait_state, or a state derived from it that is to have an alarm as well.
+// Base is wait_state, or a state derived from it.
 template <class Threading, clock_policy Clock = default_clock, class Base = wait_state<Threading>>
 class TURNSTILE_EXPORT timed_state : public Base {
 public:
     template <class Executor, class... Args>
     explicit timed_state(const Executor& executor, Args&&... args)
         : Base(executor, std::forward<Args>(args)...),
-          alarm_(*this, asio::query(executor, asio::execution::context))
+          timer_(*this, asio::query(executor, asio::execution::context))
     {
     }
 
@@ -105,11 +102,11 @@ public:
 protected:
     void wake_at(nanoseconds when) noexcept
     {
-        if (!alarm_.set(when))
-            alarm_.look_again();
+        if (!timer_.set(when))
+            timer_.retry_soon();
     }
-    bool try_wake_at(nanoseconds when) noexcept { return alarm_.set(when); }
-    void sleep() noexcept { alarm_.clear(); }
+    bool try_wake_at(nanoseconds when) noexcept { return timer_.set(when); }
+    void sleep() noexcept { timer_.clear(); }
 
     virtual void wake(ready_list& ready) noexcept = 0;
     virtual void woken() noexcept {}
@@ -123,10 +120,10 @@ protected:
 private:
     using reference = boost::intrusive_ptr<timed_state>;
 
-    void ring() noexcept
+    void timer_returned() noexcept
     {
         this->update([&](ready_list& ready) {
-            if (alarm_.arrived())
+            if (timer_.reset_after_return())
                 wake(ready);
         });
         woken();
@@ -135,37 +132,39 @@ private:
     void shut_down() noexcept override
     {
         Base::shut_down();
-        this->guarded([&] { alarm_.end(); });
+        this->guarded([&] { timer_.shut_down(); });
     }
     void forget_context() noexcept override
     {
-        alarm_.end();
-        Base::forget_context(); // last: what it drops may own the context
+        timer_.shut_down();
+        Base::forget_context(); // last: the executor that it gives up may own the context
     }
 
-    class alarm final : intrusive_task {
+    // The timer with its deadline. As an intrusive_task it posts the expiry to the strand of a
+    // confined state, or a retry.
+    class wake_timer final : intrusive_task {
     public:
-        alarm(timed_state& owner, asio::execution_context& context)
-            : intrusive_task(&alarm::run_tick), owner_(owner),
-              timer_(std::in_place, on_the_spot(context))
+        wake_timer(timed_state& owner, asio::execution_context& context)
+            : intrusive_task(&wake_timer::run_posted), owner_(owner),
+              timer_(std::in_place, inline_executor(context))
         {
         }
 
-        // Whether it will ring.
+        // Returns whether timer_returned() will follow.
         bool set(nanoseconds when) noexcept
         {
-            settle_missed();
-            wanted_ = when;
+            handle_missed_expiry();
+            deadline_ = when;
             if (phase_ == phase::armed && when < armed_for_)
-                call_back();
+                cancel();
             return phase_ != phase::idle || arm();
         }
 
-        // As if it had rung right now; soon, that is.
-        void look_again() noexcept
+        // Posts a call of timer_returned().
+        void retry_soon() noexcept
         {
             reference keep_alive(&owner_);
-            if (timer_ && owner_.home().post(*this)) {
+            if (timer_ && owner_.object_executor().post(*this)) {
                 keep_alive.detach();
                 phase_ = phase::returning;
             }
@@ -173,52 +172,56 @@ private:
 
         void clear() noexcept
         {
-            settle_missed();
-            wanted_ = never;
+            handle_missed_expiry();
+            deadline_ = never;
             if (phase_ == phase::armed)
-                call_back();
+                cancel();
         }
 
-        // What was out is back; whether there is still a context to work with.
-        bool arrived() noexcept
+        // The outstanding wait or post has ended. Returns false if the context was destroyed.
+        bool reset_after_return() noexcept
         {
             phase_ = phase::idle;
-            wanted_ = never;
+            deadline_ = never;
             return timer_.has_value();
         }
 
-        // The context goes, and with it the timer.
-        void end() noexcept
+        // The context is being destroyed, or the state gives it up.
+        void shut_down() noexcept
         {
-            settle_missed();
+            handle_missed_expiry();
             timer_.reset();
         }
 
     private:
-        enum class phase { idle, armed, returning };
+        enum class phase {
+            idle,      // nothing is outstanding
+            armed,     // the timer waits until armed_for_
+            returning, // the wait was cancelled, or a retry is posted; timer_returned() follows
+        };
         static constexpr nanoseconds never = nanoseconds::max();
         static constexpr std::size_t memory_size = 128;
 
-        // The timer's handler, which owns a reference. It is only ever moved: the counter of
-        // a confined state is not to be touched outside its strand.
-        class bell {
+        // The timer's completion handler, with a reference to the state. It is only moved, never
+        // copied: the reference count of a confined state must not change outside its strand.
+        class expiry_handler {
         public:
             using allocator_type = buffer_allocator<void, memory_size>;
 
-            explicit bell(alarm& a) noexcept : alarm_(&a), keep_alive_(&a.owner_) {}
+            explicit expiry_handler(wake_timer& t) noexcept : timer_(&t), keep_alive_(&t.owner_) {}
 
             allocator_type get_allocator() const noexcept
             {
-                return allocator_type(alarm_->memory_);
+                return allocator_type(timer_->memory_);
             }
             template <class Error>
             void operator()(const Error&) noexcept
             {
-                alarm_->expired(std::move(keep_alive_));
+                timer_->wait_ended(std::move(keep_alive_));
             }
 
         private:
-            alarm* alarm_;
+            wake_timer* timer_;
             reference keep_alive_;
         };
 
@@ -229,45 +232,48 @@ private:
             try {
                 using duration = typename Clock::duration;
                 timer_->expires_at(
-                    typename Clock::time_point(std::chrono::ceil<duration>(wanted_)));
-                timer_->async_wait(bell(*this));
+                    typename Clock::time_point(std::chrono::ceil<duration>(deadline_)));
+                timer_->async_wait(expiry_handler(*this));
                 phase_ = phase::armed;
-                armed_for_ = wanted_;
+                armed_for_ = deadline_;
                 return true;
             } catch (...) {
                 return false;
             }
         }
 
-        void call_back() noexcept
+        void cancel() noexcept
         {
             phase_ = phase::returning;
             try {
                 timer_->cancel();
-            } catch (...) { // it expires in its own time
+            } catch (...) { // the wait expires at its time
             }
         }
 
-        void expired(reference keep_alive) noexcept
+        // The wait has expired, or was cancelled.
+        void wait_ended(reference keep_alive) noexcept
         {
             if constexpr (!Threading::is_confined) {
-                owner_.ring();
+                owner_.timer_returned();
             } else {
-                keep_alive.detach(); // from here on it is the tick's, or kept until the next call
-                if (!owner_.home().post(*this))
+                // run_posted() adopts the reference, or handle_missed_expiry() at the next call.
+                keep_alive.detach();
+                if (!owner_.object_executor().post(*this))
                     missed_.store(true, std::memory_order_release);
             }
         }
 
-        static void run_tick(intrusive_task& self, task_action action)
+        static void run_posted(intrusive_task& self, task_action action)
         {
-            timed_state& owner = static_cast<alarm&>(self).owner_;
+            timed_state& owner = static_cast<wake_timer&>(self).owner_;
             const reference keep_alive(&owner, false);
             if (action == task_action::invoke)
-                owner.ring();
+                owner.timer_returned();
         }
 
-        void settle_missed() noexcept
+        // Ends a wait whose expiry could not be posted to the strand, and drops its reference.
+        void handle_missed_expiry() noexcept
         {
             if constexpr (Threading::is_confined) {
                 if (!missed_.load(std::memory_order_acquire))
@@ -281,13 +287,13 @@ private:
         timed_state& owner_;
         std::optional<typename deadline_timer<Clock>::type> timer_;
         phase phase_ = phase::idle;
-        nanoseconds wanted_ = never;
+        nanoseconds deadline_ = never;
         nanoseconds armed_for_ = never;
-        std::atomic<bool> missed_{false}; // it expired, and there was no way into the strand
+        std::atomic<bool> missed_{false}; // the expiry could not be posted to the strand
         alignas(std::max_align_t) std::byte memory_[memory_size];
     };
 
-    alarm alarm_;
+    wake_timer timer_;
 };
 
 extern template class timed_state<thread_safe, default_clock>;

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
+// The cancellation handler in the slot of a wait. wait_operation::start() puts it there, and the
+// slot is not accessed again after that, in particular not by a thread that grants the waiter.
+//
+// Invariant: the handler and its waiter point to each other while both exist; the one that is
+// destroyed first ends the link, under the object's lock. So a signal that is emitted after the
+// completion finds no waiter and has no effect. The handler holds a reference to the state.
 #pragma once
 
 #include <turnstile/detail/wait/wait_state.hpp>
@@ -8,9 +14,6 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// The handler in an operation's cancellation slot. It and its waiter know each other for as
-// long as both live; whichever goes first ends the link. So the slot is never touched again
-// after the start, by nobody, and a signal emitted late finds no waiter and does nothing.
 template <class Threading>
 class wait_cancellation : cancel_link {
 public:

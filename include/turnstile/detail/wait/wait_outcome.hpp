@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
+// The outcome of a wait: its error code, and its value if it succeeded. An operation fills it when
+// it ends, and passes it to its completion handler.
+//
+// Invariant: moving an outcome does not throw, so no granted value is lost on its way to the
+// handler. A value whose move may throw is stored on the heap; nothrow_movable<T> chooses the
+// stored type, and unwrap() makes the T for the handler.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -11,8 +17,6 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// What a value is kept in until its handler is called, since moving it on the way must not
-// fail: nearly always in itself, else on the heap.
 template <class T>
 constexpr bool moves_safely =
     std::is_nothrow_move_constructible_v<T>&& std::is_nothrow_move_assignable_v<T>;
@@ -30,7 +34,7 @@ struct nothrow_movable<T> {
     static T unwrap(type&& value) { return value ? T(std::move(*value)) : T(); }
 };
 
-// Where making a value from nothing may fail, that is left to where the handler is called.
+// A T whose default constructor may throw is default constructed in unwrap() instead.
 template <class T>
     requires(moves_safely<T>&& std::is_default_constructible_v<T> &&
              !std::is_nothrow_default_constructible_v<T>)
@@ -63,7 +67,7 @@ struct nothrow_movable<std::vector<T>> {
     }
 };
 
-// The signature of an operation with the result T, which may be void.
+// The completion signature of an operation with the result T, which may be void.
 template <class T>
 struct signature_of {
     using type = void(error_code, T);
@@ -73,7 +77,6 @@ struct signature_of<void> {
     using type = void(error_code);
 };
 
-// An operation's error and value.
 template <class T>
 struct wait_outcome {
     error_code error;

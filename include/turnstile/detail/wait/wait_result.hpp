@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
+// Makes the result of a wait from its request and its waiter. wait_outcome_of() makes it for a
+// completion handler; wait_result stores it in the frame of a coroutine, from the end of the
+// operation until the coroutine resumes. Both are used by start_wait().
+//
+// Invariant: a coroutine that is destroyed before it resumes destroys its wait_result, which gives
+// back everything that was granted.
 #pragma once
 
 #include <turnstile/detail/wait/wait_request.hpp>
@@ -10,7 +16,7 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// What a waiter was granted, or for a concluding Ask its outcome.
+// The result of a granted waiter; for a concluding request, its outcome.
 template <class Request>
 auto grant_of(Request& request, [[maybe_unused]] typename Request::waiter_type& w)
 {
@@ -24,7 +30,7 @@ auto grant_of(Request& request, [[maybe_unused]] typename Request::waiter_type& 
         return request.take_now();
 }
 
-// What a waiter was granted, or why it was not.
+// The outcome of a waiter, whether it was granted or not.
 template <class Request>
 wait_outcome<typename Request::result_type>
 wait_outcome_of(Request& request, typename Request::waiter_type& w, bool granted)
@@ -39,14 +45,12 @@ wait_outcome_of(Request& request, typename Request::waiter_type& w, bool granted
     return result;
 }
 
-// How the wait of a coroutine has ended. What it was granted is here from the moment the operation
-// ends until the coroutine takes it: one that is destroyed in between gives it back by that.
 template <class Request,
           class Grant = decltype(grant_of(std::declval<Request&>(),
                                           std::declval<typename Request::waiter_type&>()))>
 class wait_result {
 public:
-    // With what a first look has said, if there was one: that it must wait.
+    // The decision before the operation starts: pending, or unattempted.
     explicit wait_result(wait_decision decision) noexcept : decision_(decision) {}
     wait_result(const wait_result&) = delete;
     wait_result& operator=(const wait_result&) = delete;
@@ -57,7 +61,7 @@ public:
     }
 
     wait_decision decision() const noexcept { return decision_; }
-    Grant&& take() noexcept { return std::move(grant_); } // only if it was granted
+    Grant&& take() noexcept { return std::move(grant_); } // precondition: granted
 
     void conclude(Request& request, typename Request::waiter_type& w, bool granted)
     {

@@ -1,4 +1,39 @@
 // SPDX-License-Identifier: BSL-1.0
+// The mechanism that every primitive shares: a FIFO queue of waiters, with queueing, granting,
+// cancelling, closing and delivering. A primitive's state derives from wait_state, adds its own
+// words, and decides which waiters are granted by overriding the hooks below. All hooks except
+// start() are called under the lock.
+//
+// The state is reference counted and may outlive its object. The object holds a reference, and so
+// do a queued drain, an operation on its way to a foreign executor, and an armed cancellation. So a
+// completion on its way, and a signal that is emitted late, find the state.
+//
+// Handles (locks, permits) hold no reference, so that acquiring and releasing change only the word
+// of the state, which counts the handles. If handles are held when the object is destroyed, its
+// reference is left to them (keep_for_handles()), and the last handle that is released drops it
+// (ready_list::drop_handles_reference()).
+//
+// Invariants: no handler is invoked, posted or destroyed under the lock. Each waiter is completed
+// or dropped, once. While waiters are queued, the object's context has outstanding work, unless its
+// executor had no memory for it.
+//
+// Endings, each word with one meaning:
+//   complete        The operation ends, and its handler is called (wait_operation).
+//   cancel          The caller asks for an early end through the cancellation slot. A pending
+//                   waiter is aborted; the grant of a granted waiter is revoked.
+//   abort           The waiter is decided with operation_aborted, because it was cancelled or its
+//                   object was destroyed.
+//   refuse          The waiter is decided with an errc of the object (waiter::fail()).
+//   revoke          A granted waiter loses its grant before its handler runs, and is aborted or
+//                   refused instead. The state takes the grant back (take_back()) and passes it on.
+//   drop            The operation ends without completing: its handler is not called, and its grant
+//                   is taken back.
+//   destroy         An operation is dropped and its memory is freed (waiter::destroy()).
+//   retire          The object is destroyed. Its waiters are aborted; the state lives on until the
+//                   last reference is dropped.
+//   return_handle   A granted waiter of a retired object ends without its grant: the state counts
+//                   one handle less, and grants nothing.
+//   shut down       The execution context is destroyed. All waiters are dropped.
 #pragma once
 
 #include <turnstile/core/export.hpp>
@@ -22,18 +57,6 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// The one mechanism: a FIFO of waiting operations, with queueing, granting, cancelling,
-// closing and delivering. A primitive derives from it, adds its few words of state, and says
-// who may go (the hooks below, all called under the lock).
-//
-// The block is shared: the object holds a reference, and so do a queued drain, an operation
-// on its way to another executor, and an armed cancellation. So a completion in flight, or a
-// signal emitted late, always finds it.
-//
-// Handles (locks, permits) hold no reference of their own, so that taking and returning one costs
-// no more than a change of the state's word. A state that counts its handles there keeps the
-// object's reference when the object is destroyed while some are out (keep_for_handles()); the
-// last handle that is given back drops it (ready_list::drop_handles_reference()).
 template <class Threading>
 class TURNSTILE_EXPORT wait_state : public service_member {
 public:
@@ -42,37 +65,40 @@ public:
 
     template <class Executor>
     explicit wait_state(const Executor& executor)
-        : service_member(asio::query(executor, asio::execution::context)), home_(executor),
-          drain_(*this)
+        : service_member(asio::query(executor, asio::execution::context)),
+          object_executor_(executor), drain_(*this)
     {
     }
     ~wait_state() override = default;
 
-    const posting_executor& home() const noexcept { return home_; }
+    const posting_executor& object_executor() const noexcept { return object_executor_; }
 
-    // Whether a call on this thread breaks the promise of strand_confined, where that can be told:
-    // another thread is running completions of this object; or the context is running, this call
-    // is from outside, and the last from inside was by another thread, which has not ended.
+    // Whether a call on this thread certainly breaks the rule of strand_confined: another thread is
+    // running completions of this object; or the context is running, this call comes from outside
+    // it, and the last call from inside came from another thread, which has not ended.
     bool called_from_wrong_strand() noexcept;
 
-    // Takes over an operation: queues it if its decision is pending, else completes it. A state
-    // whose arrivals have an effect of their own (latch, barrier, condition) overrides it.
+    // Takes over an operation: admits it if its decision is pending, and posts its completion if it
+    // is decided. A state whose arrivals have an effect of their own (latch, barrier, condition)
+    // overrides it.
     virtual void start(waiter& w) noexcept;
 
-    // The signal of w's operation was emitted: w consumes nothing, even if it was granted.
+    // The cancellation signal of an operation was emitted. Its waiter consumes nothing, even if it
+    // was granted, unless it has completed.
     void cancel(cancel_link& link) noexcept;
 
-    // Ends the link between a waiter and its cancellation handler, whichever goes first.
+    // Ends the link between a waiter and its cancellation handler. The one that is destroyed first
+    // calls it.
     void unlink(cancel_link& link) noexcept;
     void unlink(waiter& w) noexcept
     {
         guarded([&] { unlink_locked(w); });
     }
 
-    // Called on w's executor as it completes; whether it gets what it waited for.
+    // Called on w's executor when w completes. Returns whether w keeps its grant.
     TURNSTILE_HOT bool confirm_grant(waiter& w) noexcept
     {
-        // Without a cancellation handler nobody else can change w's fate any more.
+        // Without a cancellation handler no other thread can change the decision.
         if (w.is_cancellable)
             unlink(w);
         if (w.is_granted() && !alive_.load(std::memory_order_acquire)) [[unlikely]]
@@ -80,20 +106,20 @@ public:
         return w.is_granted();
     }
 
-    // For a w that is not complete when it has been let go: on its way, whether it is still to
-    // have what it was granted; and that it is not to have it, but to end with an error.
+    // For a w that has more to do after its grant, as the waiter of a condition, which then
+    // acquires its lock: whether w still has its grant.
     bool is_due(waiter& w) noexcept
     {
         return guarded([&] { return w.is_granted() && alive_.load(std::memory_order_relaxed); });
     }
-    void refuse(waiter& w, wait_decision why) noexcept;
+    // Revokes the grant of w, if it has one; w ends with `instead`.
+    void revoke(waiter& w, wait_decision instead) noexcept;
 
-    // w is destroyed without completing: what it was granted goes to the next.
+    // w is destroyed without completing: its grant is passed on.
     void drop(waiter& w) noexcept;
 
-    // The object is being destroyed: every waiter completes with operation_aborted. Returns
-    // whether the object's reference belongs to the handles that are out: then the state may be
-    // gone when this returns.
+    // The object is being destroyed: aborts every waiter. Returns whether the object's reference
+    // is left to the handles that are still held; in this case the state may be destroyed already.
     bool retire() noexcept;
     bool is_alive() const noexcept { return alive_.load(std::memory_order_acquire); }
 
@@ -106,28 +132,29 @@ public:
     }
 
 protected:
-    // Either decides w's fate and returns true, or links w into a queue: `queue_`, or one of
-    // the primitive's own.
+    // A waiter arrives: decides it and returns true, or links it into a queue, which is `queue_` or
+    // one of the derived state, and returns false.
     virtual bool admit(waiter& w) noexcept = 0;
-    // The same if `newcomers_serve_`: with w, others may go.
-    virtual bool admit_among(waiter& w, ready_list&) noexcept { return admit(w); }
-    // Takes w out of the queue it is in. Lists need not say so, since w unlinks itself.
+    // The same for a state in which an arrival can cause the grant of other waiters. Called instead
+    // of admit() if `arrivals_grant_others_` is set.
+    virtual bool admit_and_grant(waiter& w, ready_list&) noexcept { return admit(w); }
+    // Removes w from its queue. Only a state whose queue is not a waiter_list overrides it.
     virtual void remove(waiter& w) noexcept { w.waiter_hook::unlink(); }
-    // A waiter left its queue unserved: grants those who may go now.
+    // A waiter has left its queue without a grant: grants the waiters that only it has blocked.
     virtual void reconsider(ready_list& ready) noexcept = 0;
-    // w was granted and will not use it: passes it on.
+    // w was granted and will not use its grant: passes the grant on.
     virtual void take_back(waiter& w, ready_list& ready) noexcept = 0;
-    // Whether w, which was granted before the object was destroyed, keeps its grant.
+    // The object was destroyed after w was granted: whether w keeps its grant.
     virtual bool outlives_object(const waiter&) const noexcept { return false; }
-    // w was granted, but the object was destroyed before w completed: a state that counts its
+    // The object was destroyed before w, which was granted, completed: a state that counts its
     // handles counts one less.
     virtual void return_handle(waiter&, ready_list&) noexcept {}
-    // The object is being destroyed: whether handles are out, which keep its reference.
+    // The object is being destroyed: whether handles are still held, which take over its reference.
     virtual bool keep_for_handles() noexcept { return false; }
-    // Moves every queued waiter to the list, from all queues.
+    // Moves the waiters of all queues to `out`.
     virtual void take_all(waiter_list& out) noexcept { out.splice(out.end(), queue_); }
 
-    // Runs f(ready) under the lock, then delivers what it put there.
+    // Runs f(ready) under the lock, releases the lock, and posts the waiters in `ready`.
     template <class F>
     auto update(F&& f) noexcept
     {
@@ -135,16 +162,16 @@ protected:
         return update_locked(std::forward<F>(f));
     }
 
-    // The two halves of an update that decides only one waiter: lock(), then either send(w), or
-    // update_locked(f) if it turns out to be more. Both release the lock.
+    // An update in two halves, which is faster if it decides only one waiter: lock(), and then
+    // either commit(w), or update_locked(f) for any number of waiters. Both release the lock.
     void lock() noexcept { mutex_.lock(); }
-    TURNSTILE_HOT void send(waiter& w) noexcept
+    TURNSTILE_HOT void commit(waiter& w) noexcept
     {
         if (w.foreign) [[unlikely]]
-            return send_foreign(w);
+            return post_foreign(w);
         --waiting_;
         drain_.ready().push_back(w);
-        send_home_with(true);
+        unlock_and_schedule(true);
     }
     template <class F>
     auto update_locked(F&& f) noexcept
@@ -160,7 +187,7 @@ protected:
         return std::forward<F>(f)(t.ready);
     }
 
-    // Runs f() under the lock; it lets nobody go.
+    // Runs f() under the lock; f decides no waiter.
     template <class F>
     auto guarded(F&& f) noexcept
     {
@@ -168,7 +195,7 @@ protected:
         return std::forward<F>(f)();
     }
 
-    // Takes every waiter out of the list and lets `decide` settle its fate; called under the lock.
+    // Under the lock: calls decide(w) for each waiter of the list, and moves it to `ready`.
     template <class Decide>
     static void decide_each(waiter_list& list, ready_list& ready, Decide decide) noexcept
     {
@@ -178,7 +205,7 @@ protected:
             ready.push_back(w);
         }
     }
-    // The same for all that are queued.
+    // The same for all queued waiters.
     template <class Decide>
     void decide_all(ready_list& ready, Decide decide) noexcept
     {
@@ -187,26 +214,27 @@ protected:
         decide_each(all, ready, decide);
     }
 
-    // Under the lock: w was granted, has no use for it, and is to wait again; the caller
-    // queues it. Returns false, and aborts it, if nobody would ever let it go.
+    // Under the lock: w was granted, does not use its grant, and waits again; the caller queues it.
+    // Aborts w and returns false if the object or its context was destroyed.
     bool reopen(waiter& w) noexcept;
 
-    // Without the lock: w's own executor has no memory for it.
+    // Without the lock: the foreign executor of w has no memory for it. w is posted again with the
+    // next wake-up.
     TURNSTILE_COLD void postpone(waiter& w) noexcept;
 
-    // What retire() does under the lock.
+    // The part of retire() under the lock.
     void retire_locked(ready_list& ready) noexcept;
 
     bool has_waiters() const noexcept { return waiting_ != 0; }
     std::size_t waiters() const noexcept { return waiting_; }
 
-    // Drops all waiters, and what needs the context.
+    // Destroys all waiters, and gives up everything that needs the context.
     void shut_down() noexcept override;
-    void forget_context() noexcept override { home_ = posting_executor(); }
+    void forget_context() noexcept override { object_executor_ = posting_executor(); }
 
     waiter_list queue_;
-    // Whether a newcomer may let others go: then it is admitted by admit_among().
-    bool newcomers_serve_ = false;
+    // Whether waiters are admitted by admit_and_grant(); constant after construction.
+    bool arrivals_grant_others_ = false;
 
 private:
     void add_reference() noexcept final { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -218,41 +246,42 @@ private:
     TURNSTILE_COLD void abort_with_object(waiter& w) noexcept;
     friend class completion_drain<Threading>;
 
-    TURNSTILE_NOINLINE void start_among_others(waiter& w) noexcept;
-    TURNSTILE_COLD void track_home() noexcept;
+    TURNSTILE_NOINLINE void start_and_grant(waiter& w) noexcept;
+    TURNSTILE_COLD void track_context_work() noexcept;
     void keep_context_running() noexcept
     {
-        if (!home_work_)
-            track_home();
+        if (!context_work_)
+            track_context_work();
     }
 
     ready_list ready() noexcept { return ready_list(drain_.ready(), waiting_); }
 
-    // Releases the lock, then lets the waiters go.
+    // Releases the lock, then posts the waiters.
     void commit(ready_list& ready) noexcept
     {
         if (!ready.foreign().empty()) [[unlikely]]
-            return send_foreign(ready);
-        send_home();
+            return post_foreign(ready);
+        unlock_and_schedule();
         release_handles_reference(this, ready);
     }
-    // Without the lock: drops the handles' reference if the last handle of a destroyed object was
-    // returned. Static, because the state may be destroyed already if no such reference exists.
+    // Without the lock: drops the reference that the handles share if the last one was released.
+    // Static, because without such a reference the state may be destroyed already.
     static void release_handles_reference(wait_state* state, const ready_list& ready) noexcept
     {
         if (ready.drops_reference()) [[unlikely]]
             intrusive_ptr_release(state);
     }
 
-    // The work on the context is given up when nobody is queued any more, but not before a
-    // drain is posted that keeps the context running. Whoever has claimed that drain may not
-    // have got so far: then it is the drain that gives it up.
-    void send_home() noexcept { send_home_with(!drain_.ready().empty()); }
-    TURNSTILE_HOT void send_home_with(bool somebody_is_ready) noexcept
+    // Releases the lock, and posts a drain if waiters are ready. When no waiter is queued, the work
+    // on the context is given up as well, but not before the drain is posted, which keeps the
+    // context running. If another thread has scheduled the drain, and may not have posted it, the
+    // drain gives the work up.
+    void unlock_and_schedule() noexcept { unlock_and_schedule(!drain_.ready().empty()); }
+    TURNSTILE_HOT void unlock_and_schedule(bool waiters_are_ready) noexcept
     {
         if (holds_idle_work() && !drain_.is_queued()) [[unlikely]]
-            return send_last();
-        unlock_and_post(somebody_is_ready && drain_.schedule());
+            return schedule_and_end_work();
+        unlock_and_post(waiters_are_ready && drain_.schedule());
     }
     void unlock_and_post(bool scheduled) noexcept
     {
@@ -260,32 +289,36 @@ private:
         if (scheduled)
             drain_.post();
     }
-    // Under the lock: if w was granted, that goes to the next, and w ends so instead.
+    // The same under the lock.
     void revoke(waiter& w, wait_decision instead, ready_list& ready) noexcept;
-    TURNSTILE_COLD void send_last() noexcept;
-    TURNSTILE_COLD void send_foreign(waiter& w) noexcept;
-    TURNSTILE_COLD void send_foreign(ready_list& ready) noexcept;
-    bool holds_idle_work() const noexcept { return !has_waiters() && home_work_; }
+    // The cold part of unlock_and_schedule().
+    TURNSTILE_COLD void schedule_and_end_work() noexcept;
+    // The parts of commit() for waiters on foreign executors.
+    TURNSTILE_COLD void post_foreign(waiter& w) noexcept;
+    TURNSTILE_COLD void post_foreign(ready_list& ready) noexcept;
+    // Whether the state holds work on the context without a queued waiter.
+    bool holds_idle_work() const noexcept { return !has_waiters() && context_work_; }
     work_guard take_idle_work() noexcept
     {
-        return holds_idle_work() ? home_work_.take() : work_guard();
+        return holds_idle_work() ? context_work_.take() : work_guard();
     }
 
-    posting_executor home_;
-    // Held while anybody is queued, or ready and not to be posted, so that the context's run()
-    // does not return.
-    work_guard home_work_;
+    posting_executor object_executor_;
+    // Held while waiters are queued, or are ready and could not be posted, so that the context's
+    // run() does not return.
+    work_guard context_work_;
     completion_drain<Threading> drain_;
     policy_atomic<Threading, std::size_t> references_{0};
     policy_atomic<Threading, bool> alive_{true};
     bool shut_down_ = false;
-    // For called_from_wrong_strand().
-    std::atomic<std::thread::id> drained_by_{};
-    std::atomic<std::thread::id> last_inside_{};
-    std::atomic<std::size_t> ended_by_then_{0};
-    // Those whose fate is open, in whatever queues.
+    // For called_from_wrong_strand(): the thread that runs a drain; the thread of the last call
+    // from inside the context; and the number of threads that had ended at that call.
+    std::atomic<std::thread::id> draining_thread_{};
+    std::atomic<std::thread::id> last_thread_inside_{};
+    std::atomic<std::size_t> ended_threads_then_{0};
+    // The number of undecided waiters, in all queues.
     std::size_t waiting_ = 0;
-    mutex_type mutex_; // last: next to what a primitive adds, which it guards
+    mutex_type mutex_; // the last member: next to those of the derived state, which it guards
 };
 
 extern template class wait_state<thread_safe>;
@@ -294,8 +327,8 @@ extern template class wait_state<strand_confined>;
 template <class Threading>
 using wait_state_ptr = boost::intrusive_ptr<wait_state<Threading>>;
 
-// A primitive's hold on its state: allocated with it, retired with it. Handles that are still out
-// then keep the state.
+// The object's reference to its state. The constructor allocates the state, the destructor retires
+// it, and leaves it to the handles that are still held.
 template <class State>
 class owned_state {
 public:
@@ -311,7 +344,8 @@ public:
             state_.detach();
     }
 
-    // The state, for a handle or an operation that will use it, not for a call of it.
+    // The state without a check of the strand, for a handle or an operation that stores the
+    // pointer.
     State* get() const noexcept { return state_.get(); }
     State& operator*() const noexcept { return *checked(); }
     State* operator->() const noexcept { return checked(); }

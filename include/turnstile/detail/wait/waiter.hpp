@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
+// A waiter is one waiting operation as its object sees it: a node of a queue with a wait_decision.
+// wait_operation derives from it and adds the handler; a primitive may put a type in between that
+// adds the need, for example a number of permits. This file also has the lists of waiters.
+//
+// Invariants: the decision is made under the object's lock, and made once. It is revised at most
+// once, from granted to aborted or refused, unless the waiter is reopened. A waiter is in at most
+// one list at a time.
 #pragma once
 
 #include <turnstile/core/export.hpp>
@@ -16,7 +23,7 @@ namespace turnstile::inline v0_1::detail {
 class waiter;
 class foreign_post;
 
-// The part of a cancellation handler that its waiter knows; see canceller.hpp.
+// The link from a cancellation handler to its waiter; see wait_cancellation.hpp.
 struct cancel_link {
     waiter* target = nullptr;
 };
@@ -24,8 +31,6 @@ struct cancel_link {
 using waiter_hook =
     boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-// One waiting operation: a node of a wait queue, with a fate that is decided exactly once
-// under the object's lock, and revised at most once, by a cancellation; unless it waits again.
 class waiter : public waiter_hook {
 public:
     using run_function = void (*)(waiter&, task_action);
@@ -41,22 +46,24 @@ public:
     bool is_pending() const noexcept { return decision_.is_pending(); }
     bool is_granted() const noexcept { return decision_.is_granted(); }
 
-    void decide(wait_decision fate) noexcept { decision_ = fate; }
+    void decide(wait_decision decision) noexcept { decision_ = decision; }
     void grant() noexcept { decision_ = wait_decision::granted(); }
     void fail(errc code) noexcept { decision_ = wait_decision::refused(code); }
     void abort() noexcept { decision_ = wait_decision::aborted(); }
+    // Makes the decision pending again; wait_state::reopen() does the rest.
     void reopen() noexcept { decision_ = wait_decision::pending(); }
 
     error_code error() const noexcept { return decision_.error(); }
 
-    // Set while a cancellation handler points here; guarded by the object's lock.
+    // The cancellation handler that points to this waiter, or null; guarded by the object's lock.
     cancel_link* cancellation = nullptr;
-    // Whether there ever was one; not changed once the operation has been handed over.
+    // Whether the operation has a cancellation handler; constant once the operation has started.
     bool is_cancellable = false;
-    // Whether it queues for a waiter of another state, on that one's way. If there is no memory for
-    // the way, it is invoked on the spot, refused, and the other one is postponed where it began.
-    bool stands_for_another = false;
-    // The way to the executor that is to run the completion, if not the object's own.
+    // Whether the waiter queues for a waiter of another state, and uses that waiter's foreign_post:
+    // a condition's waiter queues for its lock in this way. If the post fails, the proxy is aborted
+    // and invoked at once, and the other state postpones its waiter.
+    bool is_proxy = false;
+    // The post to the foreign executor that runs the completion, or null for the object's executor.
     foreign_post* foreign = nullptr;
 
 protected:
@@ -67,7 +74,7 @@ private:
     wait_decision decision_ = wait_decision::pending();
 };
 
-// What is posted for a waiter that does not complete on the object's own executor.
+// Posts a waiter to a foreign executor, that is, to a handler's executor other than the object's.
 class foreign_post : public intrusive_task {
 public:
     foreign_post(posting_executor target, waiter& w) noexcept
@@ -100,7 +107,7 @@ inline waiter& take_front(waiter_list& list) noexcept
     return w;
 }
 
-// A list for what is mostly one waiter at a time: then it is just a pointer.
+// A FIFO list that usually has one waiter, which is a pointer outside the list proper.
 class ready_queue {
 public:
     bool empty() const noexcept { return !first_; }
@@ -126,18 +133,22 @@ public:
     }
 
 private:
-    // Inlined, GCC 12 takes it for a pointer to a local list that is left behind.
+    // Not inlined: GCC 12 would warn of a dangling pointer to a local list.
     TURNSTILE_NOINLINE void push_rest(waiter& w) noexcept { rest_.push_back(w); }
 
     waiter* first_ = nullptr;
-    waiter_list rest_; // empty if there is no first
+    waiter_list rest_; // empty if first_ is null
 };
 
-// Where waiters go whose fate is decided: to those that complete on the object's own
-// executor, or to those that do not. `waiting` counts those that are not here yet.
+// Collects the waiters that are decided while the lock is held: in the queue of the drain, or in a
+// list of its own for foreign executors. It decrements `waiting`, the number of undecided waiters,
+// for each.
 class ready_list {
 public:
-    ready_list(ready_queue& home, std::size_t& waiting) noexcept : home_(home), waiting_(waiting) {}
+    ready_list(ready_queue& drained, std::size_t& waiting) noexcept
+        : drained_(drained), waiting_(waiting)
+    {
+    }
 
     void push_back(waiter& w) noexcept
     {
@@ -145,17 +156,17 @@ public:
         if (w.foreign)
             foreign_.push_back(w);
         else
-            home_.push_back(w);
+            drained_.push_back(w);
     }
     ready_queue& foreign() noexcept { return foreign_; }
 
-    // The last handle of a destroyed object was given back: the reference that the handles kept
-    // is dropped once the lock is released.
+    // The last handle of a destroyed object was released: the reference that the handles share is
+    // dropped after the lock is released.
     void drop_handles_reference() noexcept { drops_reference_ = true; }
     bool drops_reference() const noexcept { return drops_reference_; }
 
 private:
-    ready_queue& home_;
+    ready_queue& drained_;
     std::size_t& waiting_;
     ready_queue foreign_;
     bool drops_reference_ = false;

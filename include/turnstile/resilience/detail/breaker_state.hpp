@@ -145,8 +145,8 @@ private:
     void take_back(waiter&, ready_list&) noexcept override {}
     void take_all(waiter_list& out) noexcept override;
     void wake(ready_list& ready) noexcept override;
-    bool has_news() const noexcept override { return ask_for_ != 0 || base::has_news(); }
-    void tell() noexcept override;
+    bool has_pending_events() const noexcept override { return ask_for_ != 0 || base::has_pending_events(); }
+    void notify_listeners() noexcept override;
 
     // Runs f(now, ready) under the lock on a policy that has caught up with time, and after
     // it tells what has changed.
@@ -183,7 +183,7 @@ template <class Threading, clock_policy Clock>
 template <class F>
 void breaker_state<Threading, Clock>::at_present(F f) noexcept
 {
-    this->update_and_tell([&](ready_list& ready) {
+    this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = base::now();
         catch_up(now, ready);
         f(now, ready);
@@ -213,7 +213,7 @@ template <class Threading, clock_policy Clock>
 void breaker_state<Threading, Clock>::report_slowly(const breaker_ticket& ticket,
                                                     call_outcome outcome) noexcept
 {
-    this->update_and_tell([&](ready_list& ready) {
+    this->update_and_notify([&](ready_list& ready) {
         nanoseconds now{};
         if (policy_.needs_time_for(outcome)) {
             now = base::now();
@@ -349,11 +349,11 @@ void breaker_state<Threading, Clock>::wake(ready_list& ready) noexcept
 // ------------------------------------------------------------- without the lock ----
 
 template <class Threading, clock_policy Clock>
-void breaker_state<Threading, Clock>::tell() noexcept
+void breaker_state<Threading, Clock>::notify_listeners() noexcept
 {
     if (generator_ && !this->listeners_.is_closed())
         ask_generator();
-    base::tell();
+    base::notify_listeners();
 }
 
 template <class Threading, clock_policy Clock>

@@ -228,7 +228,7 @@ void bulkhead_state<Threading, Clock>::tidy_up() noexcept
 template <class Threading, clock_policy Clock>
 void bulkhead_state<Threading, Clock>::learn(nanoseconds started, call_outcome outcome) noexcept
 {
-    this->update_and_tell([&](ready_list& ready) {
+    this->update_and_notify([&](ready_list& ready) {
         if (outcome != call_outcome::ignored) {
             const bool dropped = outcome == call_outcome::failure;
             totals_.dropped += dropped ? 1 : 0;
@@ -254,7 +254,7 @@ bool bulkhead_state<Threading, Clock>::resize_to(std::uint64_t limit) noexcept
 {
     if (is_adaptive() || !is_possible(limit))
         return false;
-    this->update_and_tell([&](ready_list& ready) {
+    this->update_and_notify([&](ready_list& ready) {
         set_limit(limit, ready);
         tidy_up();
     });

@@ -72,7 +72,7 @@ public:
     wait_decision look(entry& e, std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
                        nanoseconds& retry_after) noexcept
     {
-        return update_and_tell([&](ready_list& ready) {
+        return update_and_notify([&](ready_list& ready) {
             // An entry that is not in the table has no permits, also if the limit has changed.
             const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
             return base::look(e, e.number == 0 && n != 0 ? most : n, deadline, stamp, retry_after,
@@ -117,7 +117,7 @@ public:
 
     void change(const bandwidth& limit) noexcept
     {
-        update_and_tell([&](ready_list& ready) {
+        update_and_notify([&](ready_list& ready) {
             const nanoseconds now = this->now();
             const gcra old = this->change_rule(limit, ready);
             this->convert(fresh_, old, now);
@@ -215,7 +215,7 @@ private:
 
     // Runs f(ready) under the lock, then tells the listener what there is to tell.
     template <class F>
-    auto update_and_tell(F f) noexcept
+    auto update_and_notify(F f) noexcept
     {
         struct teller {
             std::shared_ptr<listeners_type> listeners;
@@ -232,7 +232,7 @@ private:
                 ~look()
                 {
                     // Under the lock the state is still there.
-                    if (shard.listeners_->has_news())
+                    if (shard.listeners_->has_pending_events())
                         after.listeners = shard.listeners_;
                 }
             } const at_the_end{*this, after};

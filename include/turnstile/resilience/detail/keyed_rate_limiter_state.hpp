@@ -26,7 +26,7 @@ public:
                              std::size_t max_waiters, nanoseconds origin)
         : base(executor), rule_(limit), origin_(origin), max_waiters_(max_waiters)
     {
-        this->newcomers_serve_ = true;
+        this->arrivals_grant_others_ = true;
     }
 
     // Gives n permits back.
@@ -131,7 +131,7 @@ private:
     static keyed_waiter& as_keyed(waiter& w) noexcept { return static_cast<keyed_waiter&>(w); }
 
     bool admit(waiter& w) noexcept override;
-    bool admit_among(waiter& w, ready_list& ready) noexcept override
+    bool admit_and_grant(waiter& w, ready_list& ready) noexcept override
     {
         serve(ready);
         return admit(w);

@@ -30,7 +30,7 @@ public:
                        const rate_options& options)
         : base(executor), levels_(std::move(limits), this->now()), options_(options)
     {
-        this->newcomers_serve_ = true;
+        this->arrivals_grant_others_ = true;
     }
 
     bool try_acquire(std::uint64_t n, nanoseconds* retry_after) noexcept
@@ -101,7 +101,7 @@ private:
 
     // All from here on is under the lock.
     bool admit(waiter& w) noexcept override;
-    bool admit_among(waiter& w, ready_list& ready) noexcept override;
+    bool admit_and_grant(waiter& w, ready_list& ready) noexcept override;
     void remove(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override { serve(this->now(), ready); }
     void take_back(waiter& w, ready_list& ready) noexcept override;
@@ -140,7 +140,7 @@ wait_decision rate_limiter_state<Threading, Clock>::look(std::uint64_t n, nanose
                                                          rate_stamp& stamp,
                                                          nanoseconds& retry_after) noexcept
 {
-    return this->update_and_tell([&](ready_list& ready) {
+    return this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve_line(now, ready);
         const wait_decision v = look_locked(now, n, deadline, stamp, retry_after);
@@ -184,7 +184,7 @@ bool rate_limiter_state<Threading, Clock>::admit(waiter& plain) noexcept
 }
 
 template <class Threading, class Clock>
-bool rate_limiter_state<Threading, Clock>::admit_among(waiter& w, ready_list& ready) noexcept
+bool rate_limiter_state<Threading, Clock>::admit_and_grant(waiter& w, ready_list& ready) noexcept
 {
     serve_line(this->now(), ready);
     return admit(w);
@@ -246,7 +246,7 @@ template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::give_back(std::uint64_t n,
                                                      const rate_stamp& stamp) noexcept
 {
-    this->update_and_tell([&](ready_list& ready) {
+    this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
         levels_.close_fast_path();
         levels_.give_back(now, n, stamp);
@@ -270,7 +270,7 @@ error_code rate_limiter_state<Threading, Clock>::reserve(rate_promise& promise, 
                                                          nanoseconds within,
                                                          nanoseconds& when) noexcept
 {
-    const wait_decision result = this->update_and_tell([&](ready_list& ready) {
+    const wait_decision result = this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve_line(now, ready);
         wait_decision v = line_.check(levels_, n);
@@ -298,7 +298,7 @@ error_code rate_limiter_state<Threading, Clock>::reserve(rate_promise& promise, 
 template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::cancel_promise(rate_promise& promise) noexcept
 {
-    this->update_and_tell([&](ready_list& ready) {
+    this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve_line(now, ready);
         levels_.cancel(promise, now);
@@ -320,7 +320,7 @@ void rate_limiter_state<Threading, Clock>::drop_promise(
 template <class Threading, class Clock>
 nanoseconds rate_limiter_state<Threading, Clock>::time_until(std::uint64_t n) noexcept
 {
-    return this->update_and_tell([&](ready_list& ready) {
+    return this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve(now, ready);
         if (!line_.check(levels_, n).is_pending())
@@ -333,7 +333,7 @@ nanoseconds rate_limiter_state<Threading, Clock>::time_until(std::uint64_t n) no
 template <class Threading, class Clock>
 std::uint64_t rate_limiter_state<Threading, Clock>::available() noexcept
 {
-    return this->update_and_tell([&](ready_list& ready) {
+    return this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve(now, ready);
         return line_.empty() ? levels_.available(now) : 0;
@@ -362,7 +362,7 @@ template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::change(std::vector<bandwidth> limits)
 {
     typename levels_type::plan next(std::move(limits));
-    this->update_and_tell([&](ready_list& ready) {
+    this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve_line(now, ready); // by the old limits, up to now
         levels_.change(next, now);

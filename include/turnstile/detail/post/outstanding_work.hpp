@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
+// Outstanding work on an execution context: the context's run() does not return while one of these
+// objects holds it. work_guard is for the executor of an object, whose type is one of a few;
+// wait_state holds one while it has waiters. executor_work is for an executor of any type, and
+// holds the executor as well; handler_route has one for a handler on a foreign executor.
 #pragma once
 
 #include <turnstile/core/config.hpp>
 #include <turnstile/core/export.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/execution/executor.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -17,6 +23,7 @@
 
 namespace turnstile::inline v0_1::detail {
 
+// An executor that counts as outstanding work while it exists.
 template <class Executor>
 using tracked_t = std::decay_t<decltype(asio::prefer(std::declval<const Executor&>(),
                                                      asio::execution::outstanding_work.tracked))>;
@@ -24,9 +31,9 @@ using tracked_t = std::decay_t<decltype(asio::prefer(std::declval<const Executor
 using io_executor = asio::io_context::executor_type;
 using pool_executor = asio::thread_pool::executor_type;
 
-// Outstanding work on one execution context: run() does not return while it is held. Who waits
-// alone takes it up and gives it up each time. So what it nearly always is stays out of the
-// variant, which would be visited at every turn.
+// Outstanding work, or none. A lone waiter takes it up and gives it up each time it waits, so the
+// usual type, the executor of an io_context, is kept apart from the variant, which would be visited
+// each time.
 class work_guard {
 public:
     work_guard() noexcept = default;
@@ -41,7 +48,7 @@ public:
 
     explicit operator bool() const noexcept { return io_ || other_; }
 
-    // Takes it up where there was none.
+    // Precondition: it holds no work.
     template <class Tracked>
     void track(Tracked executor)
     {
@@ -72,6 +79,34 @@ private:
 
     std::optional<tracked_t<io_executor>> io_;
     std::optional<other_work> other_;
+};
+
+// An executor with outstanding work on its context. asio::executor_work_guard does not compile for
+// strand<any_io_executor>, so it is used only for executors of the Networking TS.
+template <class Executor>
+class executor_work {
+public:
+    explicit executor_work(const Executor& executor) : work_(executor) {}
+    Executor get_executor() const noexcept { return work_.get_executor(); }
+
+private:
+    asio::executor_work_guard<Executor> work_;
+};
+
+template <class Executor>
+    requires(asio::execution::is_executor<Executor>::value)
+class executor_work<Executor> {
+public:
+    explicit executor_work(const Executor& executor)
+        : executor_(executor),
+          work_(asio::prefer(executor, asio::execution::outstanding_work.tracked))
+    {
+    }
+    Executor get_executor() const noexcept { return executor_; }
+
+private:
+    Executor executor_;
+    tracked_t<Executor> work_;
 };
 
 } // namespace turnstile::inline v0_1::detail
