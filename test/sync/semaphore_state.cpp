@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(permits_survive_a_resize_that_meets_their_release)
     for (const bool before : {false, true}) {
         asio::io_context io;
         turnstile::detail::owned_state<state_type> g(io.get_executor(), 2U, 2U);
-        BOOST_TEST(g->try_acquire(2, state_type::by_hand));
+        BOOST_TEST(g->try_acquire(2, state_type::no_handle));
         if (before) {
             g->resize(1);
             g->resize(2);
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(permits_survive_a_resize_that_meets_their_release)
         // Down after it has seen what is available, and up after it has seen the maximum: what
         // is available is then the same again.
         interrupted::meanwhile = {[&] { g->resize(1); }, [&] { g->resize(2); }};
-        BOOST_TEST(g->release(2, state_type::by_hand));
+        BOOST_TEST(g->release(2, state_type::no_handle));
         interrupted::rest_is_over();
         BOOST_TEST(g->available() == 2U);
     }
@@ -99,9 +99,9 @@ BOOST_AUTO_TEST_CASE(a_release_of_too_much_is_refused_whatever_it_meets)
 {
     asio::io_context io;
     turnstile::detail::owned_state<state_type> g(io.get_executor(), 1U, 2U);
-    BOOST_TEST(g->try_acquire(1, state_type::by_hand));
+    BOOST_TEST(g->try_acquire(1, state_type::no_handle));
     interrupted::meanwhile = {[&] { g->resize(3); }, [&] { g->resize(2); }};
-    BOOST_TEST(!g->release(3, state_type::by_hand));
+    BOOST_TEST(!g->release(3, state_type::no_handle));
     interrupted::rest_is_over();
     BOOST_TEST(g->available() == 0U);
 }
