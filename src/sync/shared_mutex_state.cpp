@@ -29,11 +29,11 @@ auto shared_mutex_state<Threading>::set_contended() noexcept -> word_type
 template <class Threading>
 waiter_list& shared_mutex_state<Threading>::queue_of(const shared_mutex_waiter& w) noexcept
 {
-    if (w.held != lock_mode::nothing)
+    if (w.held_mode != lock_mode::nothing)
         return upgrade_queue_;
-    return w.wanted == lock_mode::shared       ? reader_queue_
-           : w.wanted == lock_mode::upgradable ? upgradable_queue_
-                                               : this->queue_;
+    return w.wanted_mode == lock_mode::shared       ? reader_queue_
+           : w.wanted_mode == lock_mode::upgradable ? upgradable_queue_
+                                                    : this->queue_;
 }
 
 template <class Threading>
@@ -62,7 +62,7 @@ shared_mutex_waiter* shared_mutex_state<Threading>::next_to_grant(word_type word
         return is_free_for(word, lock_mode::exclusive) ? w : nullptr;
     const bool upgrade_first =
         !upgrade_queue_.empty() && preference_ != lock_preference::prefer_readers;
-    return !r || upgrade_first || !is_free_for(word, r->wanted) ? nullptr : r;
+    return !r || upgrade_first || !is_free_for(word, r->wanted_mode) ? nullptr : r;
 }
 
 // Decides every waiter that need not wait any longer, an upgrade first.
@@ -72,11 +72,11 @@ void shared_mutex_state<Threading>::serve_with(word_type word, Decided decided) 
 {
     if (shared_mutex_waiter* const w = head_of(upgrade_queue_)) {
         // The lock to upgrade may have been unlocked while the upgrade waited.
-        const bool is_held = holds(word, w->held, held_by::handle);
-        if (!is_held || is_free_for(without(word, w->held), w->wanted)) {
+        const bool is_held = holds(word, w->held_mode, held_by::handle);
+        if (!is_held || is_free_for(without(word, w->held_mode), w->wanted_mode)) {
             upgrade_queue_.pop_front();
             if (is_held) {
-                word = with(without(word, w->held), w->wanted);
+                word = with(without(word, w->held_mode), w->wanted_mode);
                 w->grant();
             } else {
                 w->fail(errc::not_locked);
@@ -85,7 +85,7 @@ void shared_mutex_state<Threading>::serve_with(word_type word, Decided decided) 
         }
     }
     while (shared_mutex_waiter* const w = next_to_grant(word)) {
-        word = with(word, w->wanted);
+        word = with(word, w->wanted_mode);
         queue_of(*w).pop_front();
         w->grant();
         decided(*w);
@@ -105,7 +105,7 @@ bool shared_mutex_state<Threading>::admit(waiter& queued) noexcept
     auto& w = static_cast<shared_mutex_waiter&>(queued);
     const word_type word = set_contended();
     // Each of two upgrades would wait for the other to unlock.
-    if (w.held != lock_mode::nothing && !upgrade_queue_.empty()) {
+    if (w.held_mode != lock_mode::nothing && !upgrade_queue_.empty()) {
         w.fail(errc::upgrade_conflict);
         return true;
     }
@@ -125,7 +125,7 @@ template <class Threading>
 void shared_mutex_state<Threading>::take_back(waiter& queued, ready_list& ready) noexcept
 {
     const auto& w = static_cast<shared_mutex_waiter&>(queued);
-    release_locked(w.wanted, w.held, held_by::handle, ready);
+    release_locked(w.wanted_mode, w.held_mode, held_by::handle, ready);
 }
 
 template <class Threading>

@@ -41,8 +41,8 @@ enum class lock_mode : unsigned char { nothing, shared, upgradable, exclusive };
 // Waits to exchange the lock it holds, usually nothing, for the lock it wants.
 struct shared_mutex_waiter : waiter {
     using waiter::waiter;
-    lock_mode held = lock_mode::nothing;
-    lock_mode wanted = lock_mode::shared;
+    lock_mode held_mode = lock_mode::nothing;
+    lock_mode wanted_mode = lock_mode::shared;
     std::uint64_t ticket = 0; // its number in the order of arrival
 };
 
@@ -256,7 +256,7 @@ struct shared_mutex_request {
                                                                   : wait_decision::pending();
     }
     void give_back() const noexcept { state_ptr->release(wanted); }
-    void prepare(shared_mutex_waiter& w) const noexcept { w.wanted = wanted; }
+    void prepare(shared_mutex_waiter& w) const noexcept { w.wanted_mode = wanted; }
     Lock take_now() const noexcept { return lock_access::make<Lock>(owner, *state_ptr); }
     void check_strand() const noexcept { BOOST_ASSERT(&owner->state() == state_ptr); }
 };
@@ -284,8 +284,8 @@ struct upgrade_request : shared_mutex_request<Owner, unique_lock<Owner>, lock_mo
     void give_back() const noexcept { this->state().release(lock_mode::exclusive, held); }
     void prepare(upgrade_waiter& w) const noexcept
     {
-        w.held = held;
-        w.wanted = lock_mode::exclusive;
+        w.held_mode = held;
+        w.wanted_mode = lock_mode::exclusive;
         w.handle = lock;
     }
     unique_lock<Owner> take_now() const noexcept
