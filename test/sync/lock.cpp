@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(unlocks_when_it_goes_out_of_scope, M, mutexes)
     BOOST_TEST(!m.is_locked());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(moves_and_swaps_what_it_holds, M, mutexes)
+BOOST_AUTO_TEST_CASE_TEMPLATE(moves_and_swaps_its_lock, M, mutexes)
 {
     asio::io_context io;
     M m(io);
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(releases_and_adopts_without_unlocking, M, mutexes)
     BOOST_TEST(m.try_lock());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_mutex_does_not_unlock_what_a_lock_owns, M, mutexes)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_mutex_does_not_unlock_a_lock_that_is_owned, M, mutexes)
 {
     asio::io_context io;
     M m(io);
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_mutex_does_not_unlock_what_a_lock_owns, M, mutex
     BOOST_TEST(!ec);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(has_no_mutex_once_that_is_gone, M, mutexes)
+BOOST_AUTO_TEST_CASE_TEMPLATE(has_no_mutex_after_that_is_destroyed, M, mutexes)
 {
     asio::io_context io;
     auto m = std::make_unique<M>(io);
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(has_no_mutex_once_that_is_gone, M, mutexes)
     BOOST_TEST(!lock.owns_lock());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(unlocks_what_is_left_of_a_mutex, M, mutexes)
+BOOST_AUTO_TEST_CASE_TEMPLATE(unlocks_after_its_mutex_is_destroyed, M, mutexes)
 {
     asio::io_context io;
     auto m = std::make_unique<M>(io);
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(several_hold_the_mutex_together, M, shared_mutexes
     BOOST_TEST(!m.is_locked_shared());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_mutex_unlocks_only_what_no_lock_owns, M, shared_mutexes)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_mutex_unlocks_only_locks_that_are_not_owned, M, shared_mutexes)
 {
     asio::io_context io;
     M m(io);
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_mutex_unlocks_only_what_no_lock_owns, M, shared_
     BOOST_TEST(m.is_locked_shared());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(has_no_mutex_once_that_is_gone, M, shared_mutexes)
+BOOST_AUTO_TEST_CASE_TEMPLATE(has_no_mutex_after_that_is_destroyed, M, shared_mutexes)
 {
     asio::io_context io;
     auto m = std::make_unique<M>(io);
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(unlocks_when_it_goes_out_of_scope)
     BOOST_TEST(!m.is_locked_upgrade());
 }
 
-BOOST_AUTO_TEST_CASE(moves_and_swaps_what_it_holds)
+BOOST_AUTO_TEST_CASE(moves_and_swaps_its_lock)
 {
     asio::io_context io;
     turnstile::shared_mutex m(io);
