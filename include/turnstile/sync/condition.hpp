@@ -76,8 +76,8 @@ public:
     /// @par Completes when
     /// the waiter was notified and holds its lock again; never without a notification.
     /// @par Completion signature
-    /// `void(error_code)`; `lock` owns the lock, on success and on error, unless an error below says
-    /// otherwise.
+    /// `void(error_code)`; `lock` owns the lock, on success and on error, unless an error below
+    /// says otherwise.
     /// @par Errors
     /// `errc::not_locked` if `lock` owns no lock, and `errc::context_mismatch` if its mutex belongs
     /// to another execution context than the condition: nothing else happens then.
