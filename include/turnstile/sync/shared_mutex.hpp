@@ -27,7 +27,7 @@ namespace turnstile::inline v0_1 {
 /// @par Fairness
 /// See `lock_preference`. An upgrade precedes every other waiter, and holds back new readers as a
 /// waiting writer does. The `try_` functions fail while an operation waits, except that under
-/// `prefer_readers` those of readers ignore waiting writers.
+/// `prefer_readers` the functions for readers ignore waiting writers.
 /// @par Thread safety
 /// Any thread may call any function of a `shared_mutex`; a `local::shared_mutex` is confined to
 /// one strand.

@@ -134,8 +134,8 @@ public:
     // Posts w, which has its lock, from the mutex's executor to the condition's.
     void post_to_own_executor(waiter_type& w) noexcept { wait_state<Threading>::start(w); }
 
-    // Aborts w, whose executor has no memory for the way to its lock. It is delivered with the next
-    // wake-up.
+    // Aborts w, because there is no memory to post it to the handler's executor. It is delivered
+    // with the next wake-up.
     void abort_and_postpone(waiter_type& w) noexcept;
 
     // Queues w again, and hands over its notification. Returns false if w must complete instead.
