@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A consumer woken by signals: each lets one waiter go, and one that nobody waits for is stored.
-// In three styles: a coroutine, callbacks, and a future for a thread that may block.
+// A consumer that waits for signals: each signal completes one wait, and a signal without a waiter
+// is stored. In three styles: a coroutine, callbacks, and a future for a thread that may block.
 
 #include <turnstile/sync/auto_reset_event.hpp>
 
@@ -18,8 +18,8 @@ namespace {
 
 // ---- Coroutines ------------------------------------------------------------------------
 
-// Takes what is there, and sleeps until there is more. A signal that comes while it is busy
-// is stored, so nothing is overlooked; two of them are one, which does no harm.
+// Reads all letters, then waits for a signal. A signal that is set while the consumer is busy is
+// stored, so no letter is overlooked. Two such signals count as one, which is enough.
 asio::awaitable<void> consumer(std::deque<std::string>& letters, turnstile::auto_reset_event& more)
 {
     for (;;) {
@@ -29,7 +29,7 @@ asio::awaitable<void> consumer(std::deque<std::string>& letters, turnstile::auto
             if (letters.front() == "stop")
                 co_return;
             fmt::print("Read {}\n", letters.front());
-            co_await asio::post(asio::use_awaitable); // reading takes a while
+            co_await asio::post(asio::use_awaitable); // reading takes some time
         }
     }
 }
@@ -45,7 +45,7 @@ void with_coroutines()
     };
 
     send("a letter");
-    send("another"); // nobody waits yet: one signal is stored for both
+    send("another"); // no operation waits yet: one signal is stored for both
     asio::co_spawn(io, consumer(letters, more), asio::detached);
     io.poll();
     fmt::print("Consumer waiting\n");
@@ -62,12 +62,12 @@ void with_callbacks()
 
     for (const char* name : {"first", "second"}) {
         more.async_wait([name](error_code ec) {
-            fmt::print("The {} callback {}\n", name, ec ? "gave up" : "was let go");
+            fmt::print("The {} callback {}\n", name, ec ? "was cancelled" : "got a signal");
         });
     }
     more.set();
     io.poll();
-    fmt::print("One signal let one go\n");
+    fmt::print("One signal, one callback\n");
     more.set();
     io.run();
 }
@@ -87,7 +87,7 @@ void with_futures()
     });
     signal.get();
     fmt::print("Thread received signal, {}\n",
-               more.is_set() ? "and it is still there" : "and used it up");
+               more.is_set() ? "and it is still there" : "and consumed it");
 }
 
 } // namespace

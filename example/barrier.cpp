@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Three workers meet at a checkpoint: all must arrive before any goes on. Then phases: the
-// barrier is used again and again, with an action that runs between two of them.
+// Three workers meet at a checkpoint: all of them arrive before any of them continues. Then a
+// barrier of several rounds, with an action that runs at the end of each.
 
 #include <turnstile/sync/barrier.hpp>
 
@@ -21,7 +21,7 @@ namespace {
 asio::awaitable<void> worker(int id, turnstile::barrier& checkpoint)
 {
     for (int i = 0; i != id; ++i)
-        co_await asio::post(asio::use_awaitable); // its setup takes a while
+        co_await asio::post(asio::use_awaitable); // prepares itself
     fmt::print("Worker {} reached barrier\n", id);
     co_await checkpoint.async_arrive_and_wait();
     fmt::print("Worker {} continuing\n", id);
@@ -43,10 +43,10 @@ asio::awaitable<void> simulate(turnstile::barrier& step, int steps)
     for (int i = 1; i != steps; ++i) {
         // ... its part of the step ...
         const std::size_t index = co_await step.async_arrive_and_wait();
-        if (index == 0) // one of them: who came first
-            fmt::print("everybody goes on\n");
+        if (index == 0) // one of the parties: the first to arrive
+            fmt::print("all parties continue\n");
     }
-    step.arrive_and_drop(); // its last one: the others need not wait for it any more
+    step.arrive_and_drop(); // the later rounds do not wait for this party
 }
 // [/barrier-phases]
 
@@ -61,7 +61,7 @@ void phases()
     fmt::print("{} parties are left\n", step.parties());
 }
 
-// ---- One gives up ----------------------------------------------------------------------
+// ---- A cancelled party -----------------------------------------------------------------
 
 asio::awaitable<void> wait_with_others(turnstile::barrier& b, std::string name)
 {
@@ -73,12 +73,12 @@ void broken()
 {
     asio::io_context io;
     turnstile::barrier b(io, 3, {.on_cancel = turnstile::cancelled_party::breaks_barrier});
-    asio::cancellation_signal give_up;
+    asio::cancellation_signal cancel_alice;
     asio::co_spawn(io, wait_with_others(b, "Alice"),
-                   asio::bind_cancellation_slot(give_up.slot(), asio::detached));
+                   asio::bind_cancellation_slot(cancel_alice.slot(), asio::detached));
     asio::co_spawn(io, wait_with_others(b, "Bob"), asio::detached);
     io.poll();
-    give_up.emit(asio::cancellation_type::terminal);
+    cancel_alice.emit(asio::cancellation_type::terminal);
     io.run();
     fmt::print("broken: {}\n", b.broken());
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A producer and a consumer: the consumer waits, under the lock, until there is something.
-// Then what happens when a waiter gives up: it has its lock all the same, and takes nobody's
-// notification with it.
+// A producer and a consumer: the consumer holds a lock, and waits until there are items. The second
+// part cancels a waiter: it still gets its lock, and its notification goes to the next waiter.
 
 #include <turnstile/sync/condition.hpp>
 
@@ -32,7 +31,7 @@ struct shared_items {
 asio::awaitable<void> produce(shared_items& shared, std::vector<std::string> items)
 {
     for (const std::string& item : items) {
-        co_await asio::post(asio::use_awaitable); // whatever it takes to make one
+        co_await asio::post(asio::use_awaitable); // makes the item
         auto lock = co_await shared.mutex.async_lock();
         shared.items.push_back(item);
         fmt::print("Producer added item: {}\n", item);
@@ -62,9 +61,9 @@ void producer_and_consumer()
     io.run();
 }
 
-// ---- Giving up -------------------------------------------------------------------------
+// ---- Cancellation ----------------------------------------------------------------------
 
-void giving_up()
+void cancel_a_waiter()
 {
     asio::io_context io;
     turnstile::mutex mutex(io);
@@ -85,8 +84,8 @@ void giving_up()
         second.unlock();
     });
 
-    changed.notify_one();                         // for the first, and on its way
-    stop.emit(asio::cancellation_type::terminal); // so it is for the second
+    changed.notify_one();                         // notifies the first waiter
+    stop.emit(asio::cancellation_type::terminal); // hands over to the second
     io.run();
     // [/condition-cancel]
 }
@@ -96,5 +95,5 @@ void giving_up()
 int main()
 {
     producer_and_consumer();
-    giving_up();
+    cancel_a_waiter();
 }

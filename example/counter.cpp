@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// An awaitable counter. Workers decrement it as they finish, and main goes on at zero; nobody
-// polls, and nobody forgets to notify. Then other thresholds, and changes from threads.
+// A counter of running workers: each decrements it when it finishes, and a coroutine waits until it
+// is zero. Then other thresholds, and changes from another thread.
 
 #include <turnstile/sync/counter.hpp>
 
@@ -80,7 +80,7 @@ int main()
     asio::co_spawn(io, wait_for_clients(clients), asio::detached);
     asio::co_spawn(io, wait_for_an_even_number(clients), asio::detached);
     io.poll();
-    // From a thread of its own: a turnstile::counter does not mind.
+    // From another thread: any thread may change a turnstile::counter.
     std::thread([&] {
         for (int i = 0; i != 3; ++i)
             clients.add();

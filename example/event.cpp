@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A start signal: a worker waits until somebody else says that everything is ready.
+// A start signal: a worker waits until another coroutine has set the event.
 // The same in three styles: coroutines, callbacks, and a future for a thread that may block.
 
 #include <turnstile/sync/event.hpp>
@@ -26,7 +26,7 @@ asio::awaitable<void> worker(turnstile::event& ready)
 
 asio::awaitable<void> start_up(turnstile::event& ready)
 {
-    co_await asio::post(asio::use_awaitable); // whatever has to be done first
+    co_await asio::post(asio::use_awaitable); // prepares the start
     fmt::print("Signal sent\n");
     ready.set();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Workers report that they are done; somebody waits for all of them. With a latch, for one
-// use: it counts down, and opens at zero for good.
+// A coroutine waits for a number of workers. Each of them counts the latch down; at zero the latch
+// opens, and stays open.
 
 #include <turnstile/sync/latch.hpp>
 
@@ -15,7 +15,7 @@ namespace {
 asio::awaitable<void> download(int part, turnstile::latch& all_done)
 {
     for (int i = 0; i != part; ++i)
-        co_await asio::post(asio::use_awaitable); // takes its time
+        co_await asio::post(asio::use_awaitable); // downloads
     fmt::print("part {} is here\n", part);
     all_done.count_down();
 }
@@ -28,7 +28,7 @@ asio::awaitable<void> assemble(turnstile::latch& all_done)
 }
 // [/latch]
 
-// Arrives and waits in one: nobody starts before everybody is ready.
+// Arrives and waits in one call: no runner starts before all of them are ready.
 asio::awaitable<void> runner(int number, turnstile::latch& start)
 {
     fmt::print("runner {} is ready\n", number);

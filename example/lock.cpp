@@ -49,7 +49,7 @@ void increment_then_repeat(turnstile::mutex& mutex, int& counter, int times)
     mutex.async_lock([&, times](error_code ec, turnstile::mutex::lock_type lock) {
         if (ec)
             return;
-        // The lock travels with the work, and is released at the end of it.
+        // The lock moves along with the work, and is unlocked at its end.
         const int before = counter;
         asio::post(mutex.get_executor(), [&, times, before, lock = std::move(lock)]() mutable {
             counter = before + 1;

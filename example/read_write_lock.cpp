@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Any number of readers at a time, or one writer; and how a reader becomes the writer without
-// letting go in between.
+// A read-write lock: any number of readers, or one writer. The second part upgrades a reader to the
+// writer without unlocking in between.
 
 #include <turnstile/sync/shared_mutex.hpp>
 
@@ -28,7 +28,7 @@ asio::awaitable<void> read(turnstile::shared_mutex& mutex, watched& inside)
 {
     auto lock = co_await mutex.async_lock_shared();
     inside.most_readers = std::max(inside.most_readers, ++inside.readers);
-    co_await asio::post(asio::use_awaitable); // other readers come in meanwhile
+    co_await asio::post(asio::use_awaitable); // other readers lock meanwhile
     --inside.readers;
 }
 
@@ -36,7 +36,7 @@ asio::awaitable<void> write(turnstile::shared_mutex& mutex, watched& inside)
 {
     auto lock = co_await mutex.async_lock();
     inside.alone = inside.readers == 0;
-    co_await asio::post(asio::use_awaitable); // nobody comes in meanwhile
+    co_await asio::post(asio::use_awaitable); // no other coroutine can lock meanwhile
     inside.alone = inside.alone && inside.readers == 0;
 }
 
@@ -74,14 +74,14 @@ asio::awaitable<int> look_up(directory& d, std::string name)
 
 asio::awaitable<int> number_of(directory& d, std::string name)
 {
-    auto reading = co_await d.mutex.async_lock_upgrade(); // beside readers, but only one
+    auto reading = co_await d.mutex.async_lock_upgrade(); // beside readers, one at a time
     if (const auto found = d.numbers.find(name); found != d.numbers.end())
         co_return found->second;
 
-    auto writing = co_await d.mutex.async_upgrade(reading); // nobody has written since
+    auto writing = co_await d.mutex.async_upgrade(reading); // no writer came in between
     const int number = static_cast<int>(d.numbers.size()) + 1;
     d.numbers.emplace(name, number);
-    auto again = d.mutex.downgrade(std::move(writing)); // readers may come in already
+    auto again = d.mutex.downgrade(std::move(writing)); // admits other readers
     fmt::print("{} has got number {}\n", name, number);
     co_return number;
 }

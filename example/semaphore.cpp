@@ -23,7 +23,7 @@ namespace {
 constexpr int tasks = 10;
 constexpr int limit = 3;
 
-// Counts who is at work, and remembers the worst moment.
+// Counts the running tasks, and remembers the maximum.
 class headcount {
 public:
     void enter()
@@ -88,7 +88,7 @@ void with_callbacks()
             if (ec)
                 return;
             running.enter();
-            // The permit travels with the work, and is given back at the end of it.
+            // The permit moves along with the work, and is released at its end.
             asio::post(io, [&, permit = std::move(permit)]() mutable {
                 running.leave();
                 permit.release();

@@ -43,10 +43,9 @@
 #include <turnstile/sync/counter.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/latch.hpp>
+#include <turnstile/sync/lock.hpp>
+#include <turnstile/sync/lock_preference.hpp>
 #include <turnstile/sync/mutex.hpp>
 #include <turnstile/sync/semaphore.hpp>
-#include <turnstile/sync/shared_lock.hpp>
 #include <turnstile/sync/shared_mutex.hpp>
-#include <turnstile/sync/unique_lock.hpp>
-#include <turnstile/sync/upgrade_lock.hpp>
 #include <turnstile/version.hpp>

@@ -17,7 +17,7 @@ std::exception_ptr barrier_state<Threading>::failure() noexcept
     return this->guarded([&] { return failure_; });
 }
 
-// Why nobody can arrive any more, if so.
+// Refused if no party can arrive, else pending.
 template <class Threading>
 wait_decision barrier_state<Threading>::refusal() const noexcept
 {
@@ -28,40 +28,40 @@ wait_decision barrier_state<Threading>::refusal() const noexcept
 }
 
 template <class Threading>
-bool barrier_state<Threading>::is_complete() const noexcept
+bool barrier_state<Threading>::is_round_complete() const noexcept
 {
     const std::size_t parties = parties_.load(relaxed);
     return parties == 0 ? all_dropped_ : arrived_.load(relaxed) >= parties;
 }
 
-// More than a round's worth may have arrived while the one before was closed.
+// More parties than a round needs may have arrived while the previous round was closed.
 template <class Threading>
 void barrier_state<Threading>::close_round() noexcept
 {
     const std::size_t arrived = arrived_.load(relaxed);
     const std::size_t parties = parties_.load(relaxed);
     if (arrived <= parties) {
-        leaving_.splice(leaving_.end(), this->queue_);
+        closed_round_.splice(closed_round_.end(), this->queue_);
         arrived_.store(0, release);
     } else {
         for (std::size_t i = 0; i != parties; ++i)
-            leaving_.push_back(take_front(this->queue_));
+            closed_round_.push_back(take_front(this->queue_));
         arrived_.store(arrived - parties, release);
     }
-    if (!leaving_.empty())
-        last_closed_ = static_cast<barrier_waiter&>(leaving_.back()).ticket;
+    if (!closed_round_.empty())
+        last_closed_ticket_ = static_cast<barrier_waiter&>(closed_round_.back()).ticket;
     all_dropped_ = false;
-    acting_ = true;
-    round_ = wait_decision::granted();
+    is_round_closed_ = true;
+    round_decision_ = wait_decision::granted();
 }
 
-// Lets the closed round go; how many there were.
+// Grants the closed round, and returns its size.
 template <class Threading>
-std::size_t barrier_state<Threading>::release_round(ready_list& ready) noexcept
+std::size_t barrier_state<Threading>::grant_round(ready_list& ready) noexcept
 {
     std::size_t index = 0;
-    while (!leaving_.empty()) {
-        auto& w = static_cast<barrier_waiter&>(take_front(leaving_));
+    while (!closed_round_.empty()) {
+        auto& w = static_cast<barrier_waiter&>(take_front(closed_round_));
         w.index = index++;
         w.grant();
         ready.push_back(w);
@@ -82,12 +82,13 @@ std::exception_ptr barrier_state<Threading>::run_action() noexcept
     }
 }
 
-// Without the lock, after close_round(): the action, then the release; and the same for the
-// next round, if that has become complete meanwhile. What is returned goes for the first.
+// Called without the lock after close_round(): runs the action, then grants the round, and does the
+// same for each round that has become complete meanwhile. Returns the decision of the first round,
+// and in `index` its size.
 template <class Threading>
 wait_decision barrier_state<Threading>::finish_round(std::size_t& index) noexcept
 {
-    // The action may destroy the barrier, and so may those who are let go.
+    // The action may destroy the barrier, and so may a handler of the round.
     const wait_state_ptr<Threading> keep_alive(this);
     const auto finish = [&] {
         std::exception_ptr thrown = run_action();
@@ -95,14 +96,14 @@ wait_decision barrier_state<Threading>::finish_round(std::size_t& index) noexcep
             if (thrown) {
                 std::swap(failure_, thrown);
                 broken_.store(true, release);
-                fail_everybody(ready);
+                fail_all(ready);
             }
-            const wait_decision round = round_;
-            const std::size_t size = release_round(ready);
-            acting_ = !broken_.load(relaxed) && is_complete();
-            if (acting_)
+            const wait_decision round = round_decision_;
+            const std::size_t size = grant_round(ready);
+            is_round_closed_ = !broken_.load(relaxed) && is_round_complete();
+            if (is_round_closed_)
                 close_round();
-            return std::tuple(round, size, acting_);
+            return std::tuple(round, size, is_round_closed_);
         });
     };
 
@@ -119,15 +120,15 @@ wait_decision barrier_state<Threading>::try_arrive_last(std::size_t& index) noex
     bool closed = false;
     const wait_decision decision = this->update([&](ready_list& ready) {
         const wait_decision refused = refusal();
-        if (!refused.is_pending() || acting_ ||
+        if (!refused.is_pending() || is_round_closed_ ||
             arrived_.load(relaxed) + 1 != parties_.load(relaxed))
             return refused;
         close_round();
         if (action_) {
             closed = true;
         } else {
-            index = release_round(ready);
-            acting_ = false;
+            index = grant_round(ready);
+            is_round_closed_ = false;
         }
         return wait_decision::granted();
     });
@@ -137,11 +138,11 @@ wait_decision barrier_state<Threading>::try_arrive_last(std::size_t& index) noex
 template <class Threading>
 void barrier_state<Threading>::start(waiter& w) noexcept
 {
-    bool is_last = false;
-    static_cast<barrier_waiter&>(w).is_last = &is_last;
-    wait_state<Threading>::start(w); // it may be gone after that
-    if (is_last) {
-        const wait_state_ptr<Threading> keep_alive(this, false); // since admit()
+    bool completes_round = false;
+    static_cast<barrier_waiter&>(w).completes_round = &completes_round;
+    wait_state<Threading>::start(w); // this may destroy w
+    if (completes_round) {
+        const wait_state_ptr<Threading> keep_alive(this, false); // the reference of admit()
         std::size_t index = 0;
         finish_round(index);
     }
@@ -159,10 +160,10 @@ bool barrier_state<Threading>::admit(waiter& w) noexcept
     this->queue_.push_back(w);
     const std::size_t arrived = arrived_.load(relaxed) + 1;
     arrived_.store(arrived, release);
-    if (arrived >= parties_.load(relaxed) && !acting_) [[unlikely]] {
+    if (arrived >= parties_.load(relaxed) && !is_round_closed_) [[unlikely]] {
         close_round();
-        *self.is_last = true;
-        intrusive_ptr_add_ref(this); // until start() has seen to the round
+        *self.completes_round = true;
+        intrusive_ptr_add_ref(this); // start() drops it after finish_round()
     }
     return false;
 }
@@ -182,7 +183,7 @@ wait_decision barrier_state<Threading>::arrive_and_drop(std::size_t n) noexcept
         if (broken_.load(relaxed))
             return wait_decision::granted();
         all_dropped_ = n == parties;
-        closed = !acting_ && is_complete();
+        closed = !is_round_closed_ && is_round_complete();
         if (closed)
             close_round();
         return wait_decision::granted();
@@ -201,20 +202,21 @@ void barrier_state<Threading>::fail(waiter_list& waiters, ready_list& ready) noe
 }
 
 template <class Threading>
-void barrier_state<Threading>::fail_everybody(ready_list& ready) noexcept
+void barrier_state<Threading>::fail_all(ready_list& ready) noexcept
 {
-    spoil_round(wait_decision::refused(errc::broken));
-    fail(leaving_, ready);
+    fail_closed_round(wait_decision::refused(errc::broken));
+    fail(closed_round_, ready);
     fail(this->queue_, ready);
     arrived_.store(0, release);
 }
 
-// The closed round, if there is one, ends so, for the last arrival as for those in leaving_.
+// Gives the closed round, if there is one, this decision. It also holds for an arrival that is not
+// in the list, because it has completed the round without waiting.
 template <class Threading>
-void barrier_state<Threading>::spoil_round(wait_decision why) noexcept
+void barrier_state<Threading>::fail_closed_round(wait_decision decision) noexcept
 {
-    if (acting_ && round_.is_granted())
-        round_ = why;
+    if (is_round_closed_ && round_decision_.is_granted())
+        round_decision_ = decision;
 }
 
 template <class Threading>
@@ -222,7 +224,7 @@ void barrier_state<Threading>::reset() noexcept
 {
     std::exception_ptr forgotten;
     this->update([&](ready_list& ready) {
-        fail_everybody(ready);
+        fail_all(ready);
         broken_.store(false, release);
         std::swap(failure_, forgotten);
     });
@@ -232,17 +234,17 @@ template <class Threading>
 void barrier_state<Threading>::abort() noexcept
 {
     this->update([&](ready_list& ready) {
-        fail_everybody(ready);
+        fail_all(ready);
         broken_.store(true, release);
     });
 }
 
-// Once its round is closed, the arrival of a cancelled waiter stands.
+// The arrival of a cancelled waiter stays counted once its round is closed.
 template <class Threading>
 void barrier_state<Threading>::remove(waiter& w) noexcept
 {
     w.waiter_hook::unlink();
-    if (static_cast<barrier_waiter&>(w).ticket <= last_closed_)
+    if (static_cast<barrier_waiter&>(w).ticket <= last_closed_ticket_)
         return;
     arrived_.store(arrived_.load(relaxed) - 1, release);
     if (cancelling_breaks_)
@@ -261,8 +263,8 @@ void barrier_state<Threading>::reconsider(ready_list& ready) noexcept
 template <class Threading>
 void barrier_state<Threading>::take_all(waiter_list& out) noexcept
 {
-    spoil_round(wait_decision::aborted());
-    out.splice(out.end(), leaving_);
+    fail_closed_round(wait_decision::aborted());
+    out.splice(out.end(), closed_round_);
     wait_state<Threading>::take_all(out);
     arrived_.store(0, release);
 }

@@ -5,22 +5,22 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// ------------------------------------------------------------ one who waits ----
+// ---------------------------------------------------------- condition_waiter ----
 
 template <class Threading>
-void condition_waiter<Threading>::bind(condition_user& user, bool has_predicate,
+void condition_waiter<Threading>::bind(condition_request_base& request, bool has_predicate,
                                        condition_state<Threading>& condition,
                                        semaphore_state<Threading>* mutex)
 {
-    user_ = &user;
+    request_ = &request;
     has_predicate_ = has_predicate;
     condition_ = &condition;
     mutex_ = mutex;
-    comes_back_ = mutex && !foreign && mutex->object_executor() != condition.object_executor();
+    mutex_has_other_executor_ = mutex && !foreign && mutex->object_executor() != condition.object_executor();
 }
 
-// Called where the handler is to run: by the condition when it has decided, and by the mutex
-// when it has the lock for us, or is gone.
+// Called on the executor of the handler: by the condition when it has decided the wait, and by the
+// mutex when it has granted the lock or is destroyed.
 template <class Threading>
 void condition_waiter<Threading>::run(waiter& self, task_action action)
 {
@@ -31,44 +31,44 @@ void condition_waiter<Threading>::run(waiter& self, task_action action)
         return w.complete_(w, task_action::destroy);
     }
     if (w.is_without_lock_) {
-        if (!w.relock_ && w.queue_for_lock())
+        if (!w.relock_ && w.must_wait_for_lock())
             return;
         const bool locked = w.mutex_->confirm_grant(*w.relock_);
         w.relock_.reset();
         if (!locked && w.mutex_->is_alive())
-            return run(self,
-                       action); // its executor had no memory: it has come without, and waits again
+            return run(self, action); // there was no memory to post the grant: wait again
         if (!locked) {
             w.condition_->revoke(w, wait_decision::aborted());
         } else {
             w.adopt_lock();
-            if (w.has_predicate_ && !w.is_satisfied())
+            if (w.has_predicate_ && !w.may_complete())
                 return;
         }
     }
     w.complete_(w, task_action::invoke);
 }
 
-// Called where the mutex completes. If the handler has an executor of its own, its waiter goes
-// there itself, and this is called only if there is no memory for that.
+// Called on the executor of the mutex. A foreign waiter is posted to the executor of its handler
+// instead, and comes here only if there is no memory for that post.
 template <class Threading>
-void condition_waiter<Threading>::relock::run(waiter& self, task_action action)
+void condition_waiter<Threading>::relock_waiter::run(waiter& self, task_action action)
 {
-    condition_waiter& w = static_cast<relock&>(self).owner;
+    condition_waiter& w = static_cast<relock_waiter&>(self).owner;
     if (action == task_action::invoke && w.foreign)
-        w.condition_->keep_for_later(w);
-    else if (action == task_action::invoke && w.comes_back_)
-        w.condition_->bring_home(w);
+        w.condition_->abort_and_postpone(w);
+    else if (action == task_action::invoke && w.mutex_has_other_executor_)
+        w.condition_->post_to_own_executor(w);
     else
         condition_waiter::run(w, action);
 }
 
-// Whether it has to wait for the lock: then it may be gone already.
+// Acquires the lock, or waits for it at the mutex. In the latter case this may be destroyed
+// already.
 template <class Threading>
-bool condition_waiter<Threading>::queue_for_lock() noexcept
+bool condition_waiter<Threading>::must_wait_for_lock() noexcept
 {
     relock_.emplace(*this);
-    if (mutex_->try_acquire(1, semaphore_state<Threading>::as_handle)) {
+    if (mutex_->try_acquire(1, semaphore_state<Threading>::one_handle)) {
         relock_->grant();
         return false;
     }
@@ -78,20 +78,20 @@ bool condition_waiter<Threading>::queue_for_lock() noexcept
     return true;
 }
 
-// Whether it may complete; otherwise it waits again, and may be gone already.
+// Tests the predicate. If it is false, waits again; then this may be destroyed already.
 template <class Threading>
-bool condition_waiter<Threading>::is_satisfied() noexcept
+bool condition_waiter<Threading>::may_complete() noexcept
 {
     if (!condition_->is_due(*this))
         return true;
-    const wait_decision decision = user_->test();
+    const wait_decision decision = request_->test_predicate();
     if (decision.is_refused())
         condition_->revoke(*this, decision);
     if (!decision.is_pending())
         return true;
 
     const auto mutex = mutex_;
-    let_go_of_lock();
+    disown_lock();
     if (condition_->wait_again(*this)) {
         mutex->unlock();
         return false;
@@ -101,29 +101,29 @@ bool condition_waiter<Threading>::is_satisfied() noexcept
 }
 
 template <class Threading>
-void condition_waiter<Threading>::let_go_of_lock() noexcept
+void condition_waiter<Threading>::disown_lock() noexcept
 {
-    user_->let_go_of_lock();
+    request_->disown_lock();
     is_without_lock_ = true;
 }
 
 template <class Threading>
 void condition_waiter<Threading>::adopt_lock() noexcept
 {
-    user_->adopt_lock();
+    request_->adopt_lock();
     is_without_lock_ = false;
 }
 
-// -------------------------------------------------------------- all of them ----
+// ----------------------------------------------------------- condition_state ----
 
 template <class Threading>
 void condition_state<Threading>::start(waiter& w) noexcept
 {
     if (!w.is_pending())
         return wait_state<Threading>::start(w);
-    const auto mutex = as_own(w).mutex_;
-    as_own(w).let_go_of_lock();
-    wait_state<Threading>::start(w); // w cannot complete before it has the lock
+    const auto mutex = downcast(w).mutex_;
+    downcast(w).disown_lock();
+    wait_state<Threading>::start(w); // w cannot complete before the mutex is unlocked
     mutex->unlock();
 }
 
@@ -131,19 +131,19 @@ template <class Threading>
 void condition_state<Threading>::notify_awaited(std::size_t n) noexcept
 {
     this->update([&](ready_list& ready) {
-        ++given_;
-        for (; n != 0 && !line_.empty(); --n)
-            call(*line_.begin(), true, ready);
+        ++notifications_;
+        for (; n != 0 && !by_arrival_.empty(); --n)
+            notify_waiter(*by_arrival_.begin(), true, ready);
     });
 }
 
-// Everybody has it, so it need not be passed on.
+// All waiters are notified, so none of them needs to hand its notification over.
 template <class Threading>
 void condition_state<Threading>::notify_all_awaited() noexcept
 {
     this->update([&](ready_list& ready) {
-        while (!line_.empty())
-            call(*line_.begin(), false, ready);
+        while (!by_arrival_.empty())
+            notify_waiter(*by_arrival_.begin(), false, ready);
     });
 }
 
@@ -154,14 +154,14 @@ bool condition_state<Threading>::wait_again(waiter_type& w) noexcept
         if (!w.is_granted() || !this->reopen(w))
             return false;
         enqueue(w);
-        line_.insert(w);
-        pass_on(w, ready);
+        by_arrival_.insert(w);
+        hand_over_notification(w, ready);
         return true;
     });
 }
 
 template <class Threading>
-void condition_state<Threading>::keep_for_later(waiter_type& w) noexcept
+void condition_state<Threading>::abort_and_postpone(waiter_type& w) noexcept
 {
     this->revoke(w, wait_decision::aborted());
     this->postpone(w);
@@ -172,76 +172,78 @@ void condition_state<Threading>::keep_for_later(waiter_type& w) noexcept
 template <class Threading>
 bool condition_state<Threading>::admit(waiter& queued) noexcept
 {
-    waiter_type& w = as_own(queued);
+    waiter_type& w = downcast(queued);
     enqueue(w);
     w.arrival_ = ++arrivals_;
-    line_.push_back(w);
+    by_arrival_.push_back(w);
     return false;
 }
 
 template <class Threading>
 void condition_state<Threading>::enqueue(waiter_type& w) noexcept
 {
-    w.seen_ = given_;
+    w.notifications_seen_ = notifications_;
     this->queue_.push_back(w);
     awaited_.store(true, std::memory_order_release);
 }
 
-// It may have left the line before, if its execution context is being destroyed.
+// take_all() has removed w from by_arrival_ already if the execution context is being destroyed.
 template <class Threading>
 void condition_state<Threading>::remove(waiter& queued) noexcept
 {
-    waiter_type& w = as_own(queued);
+    waiter_type& w = downcast(queued);
     if (w.arrival_hook::is_linked())
-        line_.erase(line_.iterator_to(w));
+        by_arrival_.erase(by_arrival_.iterator_to(w));
     w.waiter_hook::unlink();
 }
 
 template <class Threading>
 void condition_state<Threading>::reconsider(ready_list&) noexcept
 {
-    note_who_waits();
+    update_awaited();
 }
 
 template <class Threading>
 void condition_state<Threading>::take_back(waiter& w, ready_list& ready) noexcept
 {
-    pass_on(as_own(w), ready);
+    hand_over_notification(downcast(w), ready);
 }
 
 template <class Threading>
 void condition_state<Threading>::take_all(waiter_list& out) noexcept
 {
-    line_.clear();
+    by_arrival_.clear();
     wait_state<Threading>::take_all(out);
-    note_who_waits();
+    update_awaited();
 }
 
-// Notifications are alike: the one that `from` has may be for a waiter that has seen it, if
-// another that is for `from` has gone elsewhere. So what counts is the last that was given.
+// Notifications are interchangeable: `from` may hold one that was given before the next waiter was
+// queued, while one given after that has gone to another waiter. So only the number of the last
+// notification counts.
 template <class Threading>
-void condition_state<Threading>::pass_on(waiter_type& from, ready_list& ready) noexcept
+void condition_state<Threading>::hand_over_notification(waiter_type& from,
+                                                        ready_list& ready) noexcept
 {
-    if (!std::exchange(from.is_notified_, false) || this->queue_.empty())
+    if (!std::exchange(from.has_notification_, false) || this->queue_.empty())
         return;
-    waiter_type& next = as_own(this->queue_.front());
-    if (next.seen_ != given_)
-        call(next, true, ready);
+    waiter_type& next = downcast(this->queue_.front());
+    if (next.notifications_seen_ != notifications_)
+        notify_waiter(next, true, ready);
 }
 
 template <class Threading>
-void condition_state<Threading>::call(waiter_type& w, bool with_notification,
-                                      ready_list& ready) noexcept
+void condition_state<Threading>::notify_waiter(waiter_type& w, bool can_hand_over,
+                                               ready_list& ready) noexcept
 {
     remove(w);
-    w.is_notified_ = with_notification;
+    w.has_notification_ = can_hand_over;
     w.grant();
     ready.push_back(w);
-    note_who_waits();
+    update_awaited();
 }
 
 template <class Threading>
-void condition_state<Threading>::note_who_waits() noexcept
+void condition_state<Threading>::update_awaited() noexcept
 {
     awaited_.store(!this->queue_.empty(), std::memory_order_release);
 }

@@ -3,7 +3,7 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// The bounds are so far from the ends of the type that no difference overflows.
+// No difference below overflows: the bounds leave half of the type's range unused.
 template <class Threading>
 wait_decision counter_state<Threading>::sum(std::int64_t n, std::int64_t& value) const noexcept
 {
@@ -28,7 +28,7 @@ wait_decision counter_state<Threading>::difference(std::int64_t n,
 }
 
 template <class Threading>
-wait_decision counter_state<Threading>::change(std::int64_t n, step calculate,
+wait_decision counter_state<Threading>::change(std::int64_t n, calculation calculate,
                                                std::int64_t& value) noexcept
 {
     wait_decision result = wait_decision::unattempted();
@@ -43,16 +43,16 @@ wait_decision counter_state<Threading>::change(std::int64_t n, step calculate,
 }
 
 template <class Threading>
-wait_decision counter_state<Threading>::try_now(const count_goal& goal) const noexcept
+wait_decision counter_state<Threading>::try_now(const counter_goal& goal) const noexcept
 {
-    if (goal.what == count_goal::kind::at_least && goal.threshold > upper_)
+    if (goal.kind == counter_goal::goal_kind::at_least && goal.threshold > upper_)
         return wait_decision::refused(errc::over_count);
-    if (goal.what == count_goal::kind::at_most && goal.threshold < lower_)
+    if (goal.kind == counter_goal::goal_kind::at_most && goal.threshold < lower_)
         return wait_decision::refused(errc::negative_count);
-    return goal.at(value());
+    return goal.decide(value());
 }
 
-// Everything below runs under the lock. With `awaited` set nobody else writes the word.
+// Everything below runs under the lock. While `awaited` is set, the word changes only there.
 
 template <class Threading>
 std::int64_t counter_state<Threading>::set_awaited() noexcept
@@ -61,49 +61,49 @@ std::int64_t counter_state<Threading>::set_awaited() noexcept
 }
 
 template <class Threading>
-bool counter_state<Threading>::nobody_waits() const noexcept
+bool counter_state<Threading>::has_queued() const noexcept
 {
-    return rising_.empty() && falling_.empty() && this->queue_.empty();
+    return !at_least_.empty() || !at_most_.empty() || !this->queue_.empty();
 }
 
 template <class Threading>
-wait_decision counter_state<Threading>::change_awaited(std::int64_t n, step calculate,
+wait_decision counter_state<Threading>::change_awaited(std::int64_t n, calculation calculate,
                                                        std::int64_t& value) noexcept
 {
     return this->update([&](ready_list& ready) {
         value = set_awaited();
         const wait_decision result = (this->*calculate)(n, value);
         if (result.is_granted())
-            wake(value, ready);
-        word_.store(value * one | (nobody_waits() ? 0 : awaited), std::memory_order_release);
+            serve(value, ready);
+        word_.store(value * one | (has_queued() ? awaited : 0), std::memory_order_release);
         return result;
     });
 }
 
 template <class Threading>
-count_waiter& counter_state<Threading>::take_first(tree& waiting) noexcept
+counter_waiter& counter_state<Threading>::take_first(threshold_tree& tree) noexcept
 {
-    count_waiter& w = *waiting.begin();
-    waiting.erase(waiting.begin());
+    counter_waiter& w = *tree.begin();
+    tree.erase(tree.begin());
     return w;
 }
 
 template <class Threading>
-void counter_state<Threading>::wake_reached(tree& waiting, std::int64_t value,
-                                            ready_list& ready) noexcept
+void counter_state<Threading>::serve_tree(threshold_tree& tree, std::int64_t value,
+                                          ready_list& ready) noexcept
 {
-    while (!waiting.empty() && waiting.begin()->sees(value))
-        ready.push_back(take_first(waiting));
+    while (!tree.empty() && tree.begin()->decide_at(value))
+        ready.push_back(take_first(tree));
 }
 
 template <class Threading>
-void counter_state<Threading>::wake(std::int64_t value, ready_list& ready) noexcept
+void counter_state<Threading>::serve(std::int64_t value, ready_list& ready) noexcept
 {
-    wake_reached(rising_, value, ready);
-    wake_reached(falling_, value, ready);
+    serve_tree(at_least_, value, ready);
+    serve_tree(at_most_, value, ready);
     for (auto it = this->queue_.begin(); it != this->queue_.end();) {
-        auto& w = static_cast<count_waiter&>(*it++);
-        if (!w.sees(value))
+        auto& w = static_cast<counter_waiter&>(*it++);
+        if (!w.decide_at(value))
             continue;
         w.waiter_hook::unlink();
         ready.push_back(w);
@@ -113,25 +113,25 @@ void counter_state<Threading>::wake(std::int64_t value, ready_list& ready) noexc
 template <class Threading>
 bool counter_state<Threading>::admit(waiter& w) noexcept
 {
-    auto& self = static_cast<count_waiter&>(w);
-    const auto await_other = [&](std::int64_t& word) noexcept {
-        if (self.sees(value_of(word)))
+    auto& self = static_cast<counter_waiter&>(w);
+    const auto set_awaited_if_pending = [&](std::int64_t& word) noexcept {
+        if (self.decide_at(value_of(word)))
             return false;
         const bool was_unawaited = !(word & awaited);
         word |= awaited;
         return was_unawaited;
     };
-    word_.update(await_other, std::memory_order_acq_rel);
+    word_.update(set_awaited_if_pending, std::memory_order_acq_rel);
     if (!self.is_pending())
         return true;
-    switch (self.goal.what) {
-    case count_goal::kind::at_least:
-        rising_.insert(self);
+    switch (self.goal.kind) {
+    case counter_goal::goal_kind::at_least:
+        at_least_.insert(self);
         break;
-    case count_goal::kind::at_most:
-        falling_.insert(self);
+    case counter_goal::goal_kind::at_most:
+        at_most_.insert(self);
         break;
-    case count_goal::kind::predicate:
+    case counter_goal::goal_kind::predicate:
         this->queue_.push_back(w);
     }
     return false;
@@ -140,26 +140,26 @@ bool counter_state<Threading>::admit(waiter& w) noexcept
 template <class Threading>
 void counter_state<Threading>::remove(waiter& w) noexcept
 {
-    auto& self = static_cast<count_waiter&>(w);
-    if (self.goal.what == count_goal::kind::predicate)
+    auto& self = static_cast<counter_waiter&>(w);
+    if (self.goal.kind == counter_goal::goal_kind::predicate)
         self.waiter_hook::unlink();
     else
-        self.count_hook::unlink();
+        self.counter_hook::unlink();
 }
 
 template <class Threading>
 void counter_state<Threading>::reconsider(ready_list&) noexcept
 {
-    if (nobody_waits())
+    if (!has_queued())
         word_.store(word_.load(std::memory_order_relaxed) & ~awaited, std::memory_order_release);
 }
 
 template <class Threading>
 void counter_state<Threading>::take_all(waiter_list& out) noexcept
 {
-    for (tree* waiting : {&rising_, &falling_}) {
-        while (!waiting->empty())
-            out.push_back(take_first(*waiting));
+    for (threshold_tree* tree : {&at_least_, &at_most_}) {
+        while (!tree->empty())
+            out.push_back(take_first(*tree));
     }
     wait_state<Threading>::take_all(out);
 }

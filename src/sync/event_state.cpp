@@ -6,10 +6,10 @@
 namespace turnstile::inline v0_1::detail {
 
 template <class Threading>
-void event_state<Threading>::raise_awaited() noexcept
+void event_state<Threading>::set_awaited() noexcept
 {
     this->update([&](ready_list& ready) {
-        word_.store(flag::raised, std::memory_order_release);
+        word_.store(flag::set, std::memory_order_release);
         this->decide_all(ready, [](waiter& w) { w.grant(); });
     });
 }
@@ -17,13 +17,13 @@ void event_state<Threading>::raise_awaited() noexcept
 template <class Threading>
 bool event_state<Threading>::admit(waiter& w) noexcept
 {
-    flag before = flag::lowered;
-    const auto await_lowered = [&](flag& word) noexcept {
+    flag before = flag::clear;
+    const auto await_clear = [&](flag& word) noexcept {
         before = std::exchange(word, flag::awaited);
-        return before == flag::lowered;
+        return before == flag::clear;
     };
-    word_.update(await_lowered, std::memory_order_acq_rel);
-    if (before == flag::raised) {
+    word_.update(await_clear, std::memory_order_acq_rel);
+    if (before == flag::set) {
         w.grant();
         return true;
     }
@@ -35,7 +35,7 @@ template <class Threading>
 void event_state<Threading>::reconsider(ready_list&) noexcept
 {
     if (this->queue_.empty())
-        word_.store(flag::lowered, std::memory_order_release);
+        word_.store(flag::clear, std::memory_order_release);
 }
 
 template class event_state<thread_safe>;

@@ -16,7 +16,7 @@ wait_decision latch_state<Threading>::count_down(std::uint64_t n) noexcept
     if (!count_.update(subtract, std::memory_order_acq_rel))
         return wait_decision::refused(errc::negative_count);
     if (left == 0 && n != 0)
-        this->raise();
+        this->set();
     return wait_decision::granted();
 }
 
@@ -26,12 +26,12 @@ wait_decision latch_state<Threading>::try_arrive(std::uint64_t n) noexcept
     if (n == 0)
         return try_wait();
     std::uint64_t before = 0;
-    const auto be_the_last = [&](std::uint64_t& count) noexcept {
+    const auto arrive_last = [&](std::uint64_t& count) noexcept {
         before = std::exchange(count, 0);
         return n == before;
     };
-    if (count_.update(be_the_last, std::memory_order_acq_rel)) {
-        this->raise();
+    if (count_.update(arrive_last, std::memory_order_acq_rel)) {
+        this->set();
         return wait_decision::granted();
     }
     return n > before ? wait_decision::refused(errc::negative_count) : wait_decision::pending();
@@ -40,7 +40,7 @@ wait_decision latch_state<Threading>::try_arrive(std::uint64_t n) noexcept
 template <class Threading>
 void latch_state<Threading>::start(waiter& w) noexcept
 {
-    // Whoever goes with the last arrival may destroy the latch.
+    // A handler that runs because of the last arrival may destroy the latch.
     const wait_state_ptr<Threading> keep_alive(this);
     if (const std::uint64_t arrivals = static_cast<latch_waiter&>(w).arrivals; arrivals != 0) {
         const wait_decision counted = count_down(arrivals);

@@ -131,12 +131,12 @@ BOOST_AUTO_TEST_CASE(a_call_beside_a_completion_is_noticed)
     asio::thread_pool pool(2);
     using state_type = turnstile::detail::semaphore_state<strand_confined>;
     const boost::intrusive_ptr<state_type> state(
-        new state_type(pool.get_executor(), 0U, 1U, state_type::grants::nothing));
+        new state_type(pool.get_executor(), 0U, 1U, state_type::no_handle));
     std::promise<void> reached;
     std::promise<void> seen;
-    struct blocking : turnstile::detail::permit_waiter {
+    struct blocking : turnstile::detail::semaphore_waiter {
         blocking(std::promise<void>& r, std::promise<void>& s)
-            : permit_waiter(&blocking::run), reached_(r), seen_(s)
+            : semaphore_waiter(&blocking::run), reached_(r), seen_(s)
         {
         }
         static void run(turnstile::detail::waiter& w, turnstile::detail::task_action)
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_call_beside_a_completion_is_noticed)
     } w(reached, seen);
     state->start(w);
     BOOST_TEST(!state->called_from_wrong_strand());
-    state->release(1, state_type::by_hand);
+    state->release(1, state_type::no_handle);
     reached.get_future().wait();
     BOOST_TEST(state->called_from_wrong_strand());
     seen.set_value();

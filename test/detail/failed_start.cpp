@@ -18,8 +18,8 @@ namespace {
 namespace asio = boost::asio;
 using turnstile::detail::coop_budget;
 using turnstile::detail::owned_state;
-using turnstile::detail::permit_waiter;
 using turnstile::detail::semaphore_state;
+using turnstile::detail::semaphore_waiter;
 using turnstile::detail::wait_decision;
 
 using state_type = semaphore_state<turnstile::thread_safe>;
@@ -66,8 +66,8 @@ struct fixture {
 };
 
 // Its own destruction says whether it was in a coroutine's frame that was no more.
-struct watched_waiter : permit_waiter {
-    using permit_waiter::permit_waiter;
+struct watched_waiter : semaphore_waiter {
+    using semaphore_waiter::semaphore_waiter;
     ~watched_waiter()
     {
         if (in && in->frame_is_gone)
@@ -93,7 +93,7 @@ struct unlucky_request {
 
     wait_decision try_now()
     {
-        if (!state().try_acquire(1, state_type::as_handle))
+        if (!state().try_acquire(1, state_type::one_handle))
             return wait_decision::pending();
         granted = std::make_unique<std::uint64_t>(1);
         return wait_decision::granted();
@@ -103,7 +103,7 @@ struct unlucky_request {
         f->touched_when_gone = f->touched_when_gone || f->frame_is_gone;
         ++f->given_back;
         if (granted)
-            state().release(*granted, state_type::as_handle);
+            state().release(*granted, state_type::one_handle);
     }
     [[noreturn]] void prepare(watched_waiter& w) const
     {
@@ -150,7 +150,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_granted_is_given_back, fixture)
 
 BOOST_FIXTURE_TEST_CASE(nothing_is_given_back_where_nothing_was_granted, fixture)
 {
-    BOOST_TEST(permits->try_acquire(1, state_type::by_hand));
+    BOOST_TEST(permits->try_acquire(1, state_type::no_handle));
     BOOST_CHECK_THROW(start(), no_luck);
     BOOST_TEST(given_back == 0);
     BOOST_TEST(permits->available() == 0U);
@@ -160,7 +160,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_is_given_back_where_nothing_was_granted, fixture
 // sanitizer sees more of this than the test.
 BOOST_FIXTURE_TEST_CASE(a_coroutine_that_has_to_wait_is_left_alone_once_it_is_gone, fixture)
 {
-    BOOST_TEST(permits->try_acquire(1, state_type::by_hand));
+    BOOST_TEST(permits->try_acquire(1, state_type::no_handle));
     spawn();
     BOOST_CHECK_THROW(io.run(), no_luck);
     BOOST_TEST(frame_is_gone);

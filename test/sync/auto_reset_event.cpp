@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(stores_one_signal_and_no_more, P, kit::policies)
     BOOST_TEST((event_of<P>(io, true).try_wait()));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(each_set_lets_one_go, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(each_set_grants_one_waiter, P, kit::policies)
 {
     kit::drained_context io;
     event_of<P> e(io);
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(each_set_lets_one_go, P, kit::policies)
     BOOST_TEST(!e.is_set());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(two_sets_in_a_row_let_two_waiters_go, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(two_sets_in_a_row_grant_two_waiters, P, kit::policies)
 {
     kit::drained_context io;
     event_of<P> e(io);

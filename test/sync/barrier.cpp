@@ -34,7 +34,7 @@ using barrier_of = turnstile::basic_barrier<asio::any_io_executor, Threading>;
 
 static_assert(!std::is_move_constructible_v<turnstile::barrier>);
 
-// One party: what became of its arrival, and a signal to cancel it by.
+// One party: the result of its wait, and a signal that cancels it.
 struct party {
     completion result;
     std::size_t index = 99;
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_single_party_never_waits, P, kit::policies)
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(all_go_when_the_last_has_arrived, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(all_waits_complete_when_the_last_party_has_arrived, P, kit::policies)
 {
     kit::drained_context io;
     barrier_of<P> b(io, 3);
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(every_round_has_each_index_once, P, kit::policies)
             round_of[id] = round;
             const std::size_t index = co_await b.async_arrive_and_wait();
             ++seen[static_cast<std::size_t>(round)][index];
-            // Nobody is more than one round ahead of anybody, nor behind this one.
+            // No party is more than one round ahead of another, or behind this round.
             for (int other : round_of)
                 BOOST_TEST_REQUIRE((other == round || other == round + 1));
             if (id % 3 == 0)
@@ -130,14 +130,14 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(every_round_has_each_index_once, P, kit::policies)
             BOOST_TEST(times == 1);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(who_arrives_while_a_round_is_delivered_belongs_to_the_next, P,
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_arrival_while_a_round_is_delivered_belongs_to_the_next, P,
                               kit::policies)
 {
     kit::drained_context io;
     barrier_of<P> b(io, 2);
     std::vector<party> first(2);
     std::vector<party> second(2);
-    arrive_all(b, first); // complete, on its way
+    arrive_all(b, first); // complete, but not yet delivered
     second[0].arrive_at(b);
     BOOST_TEST(b.waiting() == 1U);
     kit::poll_leaves_work(io);
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_last_coroutine_does_not_suspend, P, kit::polic
         },
         asio::detached);
     kit::run(io);
-    BOOST_TEST(suspended <= 1); // one, if the thread's budget happened to be spent
+    BOOST_TEST(suspended <= 1); // one, if the coop budget of the thread was used up
 }
 
 // ---- Cancelling a party --------------------------------------------------------------------
@@ -191,12 +191,12 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_party_has_not_arrived, P, kit::policie
     all[2].arrive_at(b);
     kit::poll_leaves_work(io);
     BOOST_TEST(all[0].result.aborted());
-    BOOST_TEST(!all[1].result.done(), "went with a party missing");
+    BOOST_TEST(!all[1].result.done(), "completed while a party was missing");
     all[3].arrive_at(b);
     kit::run(io);
     for (std::size_t i = 1; i != all.size(); ++i) {
         BOOST_TEST(all[i].result.succeeded());
-        BOOST_TEST(all[i].index == i - 1); // without a gap
+        BOOST_TEST(all[i].index == i - 1); // the indices have no gap
     }
     BOOST_TEST(!b.broken());
 }
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(losing_to_a_timer_withdraws, P, kit::policies)
     BOOST_TEST(b.waiting() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(who_cannot_be_started_has_not_arrived, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_operation_that_cannot_be_started_has_not_arrived, P, kit::policies)
 {
     kit::drained_context io;
     barrier_of<P> b(io, 2);
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(who_cannot_be_started_has_not_arrived, P, kit::pol
     BOOST_TEST(b.waiting() == 0U);
     party waits;
     waits.arrive_at(b);
-    BOOST_CHECK_THROW(fail_to_arrive(), std::bad_alloc); // it would have been the last
+    BOOST_CHECK_THROW(fail_to_arrive(), std::bad_alloc); // it would have completed the round
     BOOST_TEST(kit::poll_leaves_work(io));
     BOOST_TEST(!waits.result.done());
     BOOST_TEST(b.waiting() == 1U);
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(who_cannot_be_started_has_not_arrived, P, kit::pol
 
 // ---- Dropping, resetting, aborting ----------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(who_drops_counts_in_this_round_and_in_no_other, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_party_that_drops_counts_in_this_round_only, P, kit::policies)
 {
     kit::drained_context io;
     barrier_of<P> b(io, 3);
@@ -350,7 +350,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(when_all_have_dropped_the_barrier_is_closed, P, ki
     barrier_of<P> b(io, 2, {.action = [&] { ++actions; }});
     b.arrive_and_drop();
     b.arrive_and_drop();
-    BOOST_TEST(actions == 1); // that was a round
+    BOOST_TEST(actions == 1); // the last drop completes a round
     BOOST_TEST(b.parties() == 0U);
     error_code ec;
     b.arrive_and_drop(ec);
@@ -373,8 +373,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(when_all_have_dropped_the_barrier_is_closed, P, ki
     BOOST_TEST(actions == 1);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(reset_fails_those_who_wait_and_the_barrier_is_usable, P,
-                              kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(reset_fails_the_waiters_and_the_barrier_is_usable, P, kit::policies)
 {
     kit::drained_context io;
     barrier_of<P> b(io, 3);
@@ -392,7 +391,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(reset_fails_those_who_wait_and_the_barrier_is_usab
         BOOST_TEST(p.result.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(reset_does_not_reach_a_round_on_its_way, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(reset_does_not_fail_a_round_that_is_granted, P, kit::policies)
 {
     kit::drained_context io;
     barrier_of<P> b(io, 2);
@@ -428,7 +427,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(abort_breaks_the_barrier_until_reset, P, kit::poli
         BOOST_TEST(p.is_broken());
     BOOST_TEST(late.is_broken());
     BOOST_TEST((from_coroutine == errc::broken));
-    b.arrive_and_drop(); // leaves all the same
+    b.arrive_and_drop(); // also drops out of a broken barrier
     BOOST_TEST(b.parties() == 2U);
     b.reset();
     BOOST_TEST(!b.broken());
@@ -441,7 +440,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(abort_breaks_the_barrier_until_reset, P, kit::poli
 
 // ---- The action -----------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(the_action_runs_once_a_round_before_anyone_goes, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_action_runs_once_a_round_before_any_grant, P, kit::policies)
 {
     kit::drained_context io;
     int actions = 0;
@@ -455,7 +454,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_action_runs_once_a_round_before_anyone_goes, P
         BOOST_TEST(actions == 0);
         all[i].arrive_at(b);
     }
-    BOOST_TEST(actions == 1); // inside the call of the last one
+    BOOST_TEST(actions == 1); // inside the call of the last arrival
     kit::run(io);
     for (auto& p : all)
         BOOST_TEST(p.result.succeeded());
@@ -527,13 +526,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(arrivals_during_the_action_belong_to_the_next_roun
     std::optional<barrier_of<P>> b;
     b.emplace(io, 2, barrier_options{.action = [&] {
                   if (++actions == 1) {
-                      arrive_all(*b, second); // complete, and one more
+                      arrive_all(*b, second); // one more arrival than a round needs
                       third[0].arrive_at(*b);
-                      BOOST_TEST(actions == 1, "one action inside the other");
+                      BOOST_TEST(actions == 1, "one action ran inside the other");
                   }
               }});
     arrive_all(*b, first);
-    BOOST_TEST(actions == 2); // the second round's, after the first
+    BOOST_TEST(actions == 2); // the action of the second round, after that of the first
     BOOST_TEST(b->waiting() == 1U);
     kit::poll_leaves_work(io);
     for (auto* round : {&first, &second}) {
@@ -553,7 +552,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_party_cancelled_during_the_action_does_not_chang
                               kit::policies)
 {
     for (auto policy : {cancelled_party::withdraws, cancelled_party::breaks_barrier}) {
-        for (std::size_t cancelled : {0U, 1U}) { // the first, or the last to arrive
+        for (std::size_t cancelled : {0U, 1U}) { // the first arrival, or the last
             kit::drained_context io;
             std::vector<party> all(2);
             barrier_of<P> b(io, 2,
@@ -569,7 +568,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_party_cancelled_during_the_action_does_not_chang
     }
 }
 
-// The last to arrive is a coroutine, which goes on without waiting.
+// The last arrival is a coroutine, which does not suspend.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_round_that_its_action_resets_does_not_spoil_the_next, P,
                               kit::policies)
 {
@@ -658,7 +657,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_action_may_destroy_the_barrier, P, kit::polici
     BOOST_TEST(all[1].result.aborted());
 }
 
-// Nobody waits then, so that nothing but the call itself keeps the action alive.
+// No operation waits then, so that only the call itself keeps the action alive.
 BOOST_AUTO_TEST_CASE_TEMPLATE(the_action_may_destroy_a_barrier_of_one_party, P, kit::policies)
 {
     for (int way = 0; way != 3; ++way) {
@@ -693,15 +692,15 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_action_may_destroy_a_barrier_of_one_party, P, 
         BOOST_TEST(alive, "the action was destroyed while it ran");
         BOOST_TEST(callback->result.aborted() == (way == 0));
         BOOST_TEST((coroutine == asio::error::operation_aborted) == (way == 2));
-        callback.reset(); // whose signal could still have reached it
+        callback.reset(); // its signal could still have reached the barrier
         BOOST_TEST(watched.expired(), "the action has leaked");
     }
 }
 
 // ---- Cancel at step k -----------------------------------------------------------------------
 
-// Seven arrivals at a barrier of three, in a shuffled world, one of them cancelled after k
-// steps. Whether it was withdrawn shows in the number of those who wait.
+// Seven arrivals at a barrier of three parties, run in a random order; one of them is cancelled
+// after k steps. The number of waiting parties shows whether its arrival was undone.
 template <class P>
 class shuffled_rounds {
 public:
@@ -732,7 +731,7 @@ public:
 
     void check()
     {
-        const std::size_t gone = left_; // withdrawn, or with those it broke
+        const std::size_t gone = left_; // withdrawn, or failed with the round it broke
         BOOST_TEST(arrivals_ == gone + 3 * rounds_ + barrier_.waiting());
         BOOST_TEST(barrier_.waiting() < 3U);
         std::size_t successes = 0;

@@ -39,10 +39,10 @@ static_assert(!std::is_move_constructible_v<turnstile::condition>);
 static_assert(std::is_same_v<turnstile::condition::rebind_executor<asio::system_executor>::other,
                              turnstile::basic_condition<asio::system_executor>>);
 
-// One type for all predicates and all handlers keeps this file quick to compile.
+// One type for all predicates and handlers, to compile this file quickly.
 using predicate = std::function<bool()>;
 
-// A wait, with all that it needs. Its handler drops the lock unless told to keep it.
+// A wait with its lock and its result. Its handler unlocks unless `keeps_lock` is set.
 template <class P>
 struct party {
     explicit party(mutex_of<P>& m) : mutex(m) {}
@@ -95,7 +95,7 @@ private:
     }
 };
 
-// A condition with its mutex, and some who wait.
+// A condition with its mutex, and some waiters.
 template <class P>
 struct scene {
     explicit scene(std::size_t n) : m(io), c(std::in_place, io)
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_notified_waiter_waits_for_the_lock, P, kit::poli
     BOOST_TEST(s.all[1].succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(notifications_wake_so_many_in_the_order_they_came, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(waiters_are_notified_in_the_order_of_arrival, P, kit::policies)
 {
     scene<P> s(7);
     s.all_wait();
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(notifications_wake_so_many_in_the_order_they_came,
         BOOST_TEST(s.all[i - 1].turn < s.all[i].turn);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_notification_that_nobody_waits_for_is_not_stored, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_notification_without_a_waiter_is_not_stored, P, kit::policies)
 {
     scene<P> s(1);
     s.c->notify_one();
@@ -192,7 +192,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_notification_that_nobody_waits_for_is_not_stored
     BOOST_TEST(s.all[0].succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(who_waits_after_a_notification_is_not_woken_by_it, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_wait_that_starts_after_a_notification_is_not_completed_by_it, P,
+                              kit::policies)
 {
     scene<P> s(2);
     s.all[0].wait(*s.c);
@@ -255,7 +256,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_wait_waits_for_the_lock, P, kit::polic
     BOOST_TEST(s.m.try_lock());
     s.all[0].cancel();
     BOOST_TEST(s.run_some());
-    s.all[0].cancel(); // does not make it leave without the lock
+    s.all[0].cancel(); // it still does not complete without the lock
     BOOST_TEST(s.run_some());
     BOOST_TEST(!s.all[0].answered);
     s.m.unlock();
@@ -264,8 +265,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_wait_waits_for_the_lock, P, kit::polic
     BOOST_TEST(s.all[0].had_lock);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_notification_on_its_way_to_a_cancelled_waiter_goes_to_the_next, P,
-                              kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_notification_of_a_cancelled_waiter_is_handed_over, P, kit::policies)
 {
     scene<P> s(3);
     s.all_wait();
@@ -280,14 +280,14 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_notification_on_its_way_to_a_cancelled_waiter_go
     kit::run(s.io);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_while_it_waits_for_the_lock_it_passes_the_notification_on,
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_while_it_waits_for_the_lock_it_hands_over_the_notification,
                               P, kit::policies)
 {
     scene<P> s(3);
     s.all_wait();
     BOOST_TEST(s.m.try_lock());
     s.c->notify_one();
-    BOOST_TEST(s.run_some()); // queued for the lock
+    BOOST_TEST(s.run_some()); // the waiter is queued for the lock
     s.all[0].cancel();
     s.m.unlock();
     BOOST_TEST(s.run_some());
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_while_it_waits_for_the_lock_it_passes_th
     kit::run(s.io);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_with_the_lock_on_its_way_it_passes_the_notification_on, P,
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_after_the_lock_is_granted_it_hands_over_the_notification, P,
                               kit::policies)
 {
     scene<P> s(2);
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_with_the_lock_on_its_way_it_passes_the_n
     BOOST_TEST(s.m.try_lock());
     s.c->notify_one();
     BOOST_TEST(s.run_some());
-    s.m.unlock(); // granted and posted, but not yet run
+    s.m.unlock(); // the lock is granted, but the handler has not run
     s.all[0].cancel();
     kit::run(s.io);
     BOOST_TEST(s.all[0].aborted());
@@ -315,27 +315,27 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_with_the_lock_on_its_way_it_passes_the_n
     BOOST_TEST(s.all[1].succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_one_of_all_takes_nothing_from_the_others, P,
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_waiter_of_notify_all_takes_nothing_from_the_others, P,
                               kit::policies)
 {
     scene<P> s(4);
     for (std::size_t i = 0; i != 3; ++i)
         s.all[i].wait(*s.c);
     s.c->notify_all();
-    s.all[3].wait(*s.c); // came too late
+    s.all[3].wait(*s.c); // queued after the notification
     s.all[1].cancel();
     BOOST_TEST(s.run_some());
     BOOST_TEST(s.all[0].succeeded());
     BOOST_TEST(s.all[1].aborted());
     BOOST_TEST(s.all[2].succeeded());
-    BOOST_TEST(!s.all[3].answered, "woken by somebody else's notification");
+    BOOST_TEST(!s.all[3].answered, "completed by a notification for another waiter");
     s.c->notify_one();
     kit::run(s.io);
 }
 
-// Later notifications do not make one of all into one that can be passed on.
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_one_of_all_gives_nothing_to_those_who_came_later, P,
-                              kit::policies)
+// A notification of notify_all() cannot be handed over, not even after later notifications.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_waiter_of_notify_all_hands_nothing_over_to_later_waiters,
+                              P, kit::policies)
 {
     scene<P> s(4);
     s.all[0].wait(*s.c);
@@ -343,20 +343,20 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_one_of_all_gives_nothing_to_those_who_
     s.c->notify_all();
     s.all[2].wait(*s.c);
     s.all[3].wait(*s.c);
-    s.c->notify_one(); // to the third
+    s.c->notify_one(); // goes to the third waiter
     s.all[0].cancel();
     BOOST_TEST(s.run_some());
     BOOST_TEST(s.all[0].aborted());
     BOOST_TEST(s.all[1].succeeded());
     BOOST_TEST(s.all[2].succeeded());
-    BOOST_TEST(!s.all[3].answered, "woken without a notification");
+    BOOST_TEST(!s.all[3].answered, "completed without a notification");
     s.c->notify_one();
     kit::run(s.io);
 }
 
-// ---- What becomes of a notification ------------------------------------------------------
+// ---- The way of a notification -----------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(one_that_a_cancelled_waiter_had_can_be_passed_on_again, P,
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_notification_of_a_cancelled_waiter_can_be_handed_over_again, P,
                               kit::policies)
 {
     scene<P> s(3);
@@ -364,7 +364,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(one_that_a_cancelled_waiter_had_can_be_passed_on_a
     s.all[1].wait(*s.c, [] { return false; });
     s.all[2].wait(*s.c);
     s.c->notify_one();
-    s.all[0].cancel(); // goes to the second, who has no use for it
+    s.all[0].cancel(); // hands over to the second waiter, which does not use it
     BOOST_TEST(s.run_some());
     BOOST_TEST(s.all[0].aborted());
     BOOST_TEST(!s.all[1].answered);
@@ -373,7 +373,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(one_that_a_cancelled_waiter_had_can_be_passed_on_a
     kit::run(s.io);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(it_is_not_passed_on_to_a_cancelled_waiter, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(it_is_not_handed_over_to_a_cancelled_waiter, P, kit::policies)
 {
     for (bool was_notified : {false, true}) {
         scene<P> s(4);
@@ -381,7 +381,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(it_is_not_passed_on_to_a_cancelled_waiter, P, kit:
         for (std::size_t i = 1; i != 4; ++i)
             s.all[i].wait(*s.c);
         s.c->notify(was_notified ? 2 : 1);
-        s.all[1].cancel(); // does not complete before the first has been asked
+        s.all[1].cancel(); // it does not complete before the first predicate is tested
         BOOST_TEST(s.run_some());
         BOOST_TEST(s.all[1].aborted());
         BOOST_TEST(s.all[2].succeeded(), "the notification is lost");
@@ -391,16 +391,17 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(it_is_not_passed_on_to_a_cancelled_waiter, P, kit:
     }
 }
 
-// Those before a cancelled waiter have looked after the notification was given.
-BOOST_AUTO_TEST_CASE_TEMPLATE(nobody_is_asked_again_for_one_that_a_cancelled_waiter_had, P,
-                              kit::policies)
+// The waiters before a cancelled one have tested their predicates after the notification was
+// given.
+BOOST_AUTO_TEST_CASE_TEMPLATE(
+    no_predicate_is_tested_again_for_the_notification_of_a_cancelled_waiter, P, kit::policies)
 {
     scene<P> s(4);
     int asked = 0;
     for (std::size_t i = 0; i != 2; ++i)
         s.all[i].wait(*s.c, [&asked] { return ++asked < 0; });
     s.all[2].wait(*s.c, [&] {
-        s.all[3].cancel(); // after the notification went to it, and before it completes
+        s.all[3].cancel(); // it has the notification, and has not completed
         return false;
     });
     s.all[3].wait(*s.c);
@@ -413,15 +414,15 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(nobody_is_asked_again_for_one_that_a_cancelled_wai
     kit::run(s.io);
 }
 
-// Which of two notifications comes to whom does not matter. Both for the second, who uses the one
-// given for the third; so the third gets the other, although it has seen what that was about.
+// Notifications are interchangeable. The second waiter uses a notification that was given for the
+// third; so the third gets the other one, although it was queued after that was given.
 BOOST_AUTO_TEST_CASE(one_can_be_used_in_place_of_another)
 {
     kit::drained_context io;
     turnstile::mutex m(io);
     turnstile::condition c(io);
     struct waiting {
-        kit::drained_context io; // of its own, to let it look when the test says so
+        kit::drained_context io; // its own, so that the test decides when the waiter runs
         turnstile::mutex::lock_type lock;
         bool open = false;
         completion result;
@@ -438,13 +439,13 @@ BOOST_AUTO_TEST_CASE(one_can_be_used_in_place_of_another)
     look(0);
     look(1);
     all[1].open = true;
-    c.notify_one(); // to the first
-    look(2);        // its own of the first three
+    c.notify_one(); // goes to the first waiter
+    look(2);        // of the first three notifications, its own
     all[2].open = true;
     c.notify_one();
     look(1);
     BOOST_TEST(all[1].result.succeeded());
-    look(0); // passes its own on
+    look(0); // hands over its own notification
     look(2);
     BOOST_TEST(all[2].result.succeeded(), "the notification is lost");
     all[0].open = true;
@@ -453,7 +454,7 @@ BOOST_AUTO_TEST_CASE(one_can_be_used_in_place_of_another)
     BOOST_TEST(all[0].result.succeeded());
 }
 
-// An executor that calls a function whenever something is posted to it.
+// An executor that calls a function whenever a task is posted to it.
 struct on_post {
     const std::function<void()>* call;
 
@@ -466,9 +467,8 @@ struct on_post {
     }
 };
 
-// Whoever is handed the lock by a wait may notify at once.
-BOOST_AUTO_TEST_CASE_TEMPLATE(it_is_not_missed_by_one_who_is_just_letting_go_of_the_lock, P,
-                              kit::policies)
+// An operation that gets the lock because a wait has unlocked may notify at once.
+BOOST_AUTO_TEST_CASE_TEMPLATE(it_is_not_missed_between_unlocking_and_waiting, P, kit::policies)
 {
     kit::drained_context io;
     std::function<void()> posted;
@@ -504,16 +504,16 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(it_is_not_missed_by_one_who_is_just_letting_go_of_
     kit::run(io);
 }
 
-// ---- What may be destroyed -------------------------------------------------------------
+// ---- Destruction -----------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(when_the_condition_is_destroyed_everybody_has_the_lock, P,
+BOOST_AUTO_TEST_CASE_TEMPLATE(when_the_condition_is_destroyed_every_waiter_gets_its_lock, P,
                               kit::policies)
 {
     scene<P> s(3);
     s.all_wait();
     BOOST_TEST(s.m.try_lock());
     s.c->notify_one();
-    BOOST_TEST(s.run_some()); // the first waits for the lock by now
+    BOOST_TEST(s.run_some()); // the first waiter waits for its lock
     s.c.reset();
     BOOST_TEST(s.run_some());
     BOOST_TEST(s.answered() == 0U);
@@ -539,8 +539,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(when_the_mutex_is_destroyed_there_is_no_lock_to_ha
     last.wait(c);
     BOOST_TEST(m->try_lock());
     c.notify_one();
-    BOOST_TEST(kit::poll_leaves_work(io)); // the first waits for the lock by now
-    c.notify_one();                        // the second is on its way
+    BOOST_TEST(kit::poll_leaves_work(io)); // the first waiter waits for its lock
+    c.notify_one();                        // the second waiter is notified, and has not run
     m.reset();
     kit::poll_leaves_work(io);
     BOOST_TEST(all[0].aborted());
@@ -551,14 +551,14 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(when_the_mutex_is_destroyed_there_is_no_lock_to_ha
         BOOST_TEST(p.aborted());
         BOOST_TEST(p.lock.mutex() == nullptr);
     }
-    BOOST_TEST(last.succeeded()); // whoever has a mutex can use a notification
+    BOOST_TEST(last.succeeded()); // its mutex exists, so it uses the notification
     BOOST_TEST(last.had_lock);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(destroying_the_context_destroys_waiters_in_every_phase, P,
                               kit::policies)
 {
-    // With executors of their own, the waiter comes back from the mutex's to the condition's.
+    // With different executors, the waiter is posted from the mutex's to the condition's.
     for (bool own_executors : {false, true}) {
         for (int phase = 0; phase != (own_executors ? 5 : 4); ++phase) {
             std::optional<asio::io_context> io(std::in_place);
@@ -575,10 +575,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(destroying_the_context_destroys_waiters_in_every_p
                 c->notify_one();
             if (phase >= 2) {
                 BOOST_TEST(m->try_lock());
-                io->poll(); // waits for the lock
+                io->poll(); // the waiter waits for its lock
             }
             if (phase >= 3)
-                m->unlock(); // has it, on its way
+                m->unlock(); // the lock is granted, and not yet delivered
             if (phase >= 4)
                 BOOST_TEST(io->poll_one() == 1U); // from one executor to the other
             BOOST_TEST(!dropped.done());
@@ -592,7 +592,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(destroying_the_context_destroys_waiters_in_every_p
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_whose_context_goes_passes_the_notification_and_the_lock_on)
+BOOST_AUTO_TEST_CASE(a_waiter_whose_context_is_destroyed_hands_over_notification_and_lock)
 {
     kit::drained_context home;
     turnstile::mutex m(home);
@@ -615,8 +615,8 @@ BOOST_AUTO_TEST_CASE(a_waiter_whose_context_goes_passes_the_notification_and_the
         elsewhere.reset();
         BOOST_TEST(lost.dropped());
         kit::run(home);
-        BOOST_TEST(next.succeeded(), "the notification went down with the context");
-        BOOST_TEST(!m.is_locked(), "the lock went down with the context");
+        BOOST_TEST(next.succeeded(), "the notification was lost with the context");
+        BOOST_TEST(!m.is_locked(), "the lock was lost with the context");
     }
 }
 
@@ -628,7 +628,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_that_is_true_at_once_needs_no_notifica
     scene<P> s(1);
     s.all[0].keeps_lock = true;
     s.all[0].wait(*s.c, [] { return true; });
-    BOOST_TEST(s.m.is_locked(), "it has let go of the lock");
+    BOOST_TEST(s.m.is_locked(), "it has unlocked");
     BOOST_TEST(!s.all[0].answered);
     kit::run(s.io);
     BOOST_TEST(s.all[0].succeeded());
@@ -660,7 +660,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_is_called_with_the_lock_held_and_by_it
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_notification_of_no_use_goes_to_the_next, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_unused_notification_is_handed_over, P, kit::policies)
 {
     scene<P> s(4);
     int value = 0;
@@ -668,13 +668,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_notification_of_no_use_goes_to_the_next, P, kit:
         s.all[static_cast<std::size_t>(i)].wait(*s.c, [&value, i] { return value == i + 1; });
     for (int turn : {3, 1, 4, 2}) {
         value = turn;
-        s.c->notify_one(); // the one it is for need not be the first
+        s.c->notify_one(); // the notified waiter need not be the one that can use it
         s.run_some();
         BOOST_TEST(s.all[static_cast<std::size_t>(turn - 1)].succeeded());
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(who_is_not_satisfied_keeps_its_place, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_waiter_whose_predicate_is_false_keeps_its_place, P, kit::policies)
 {
     scene<P> s(4);
     bool open = false;
@@ -696,7 +696,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(who_is_not_satisfied_keeps_its_place, P, kit::poli
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(who_is_not_satisfied_stays_before_those_who_came_later, P,
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_waiter_whose_predicate_is_false_stays_before_later_waiters, P,
                               kit::policies)
 {
     scene<P> s(3);
@@ -704,7 +704,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(who_is_not_satisfied_stays_before_those_who_came_l
     s.all[0].wait(*s.c, [&open] { return open; });
     s.all[1].wait(*s.c);
     s.all[2].wait(*s.c);
-    s.c->notify_one(); // for the second
+    s.c->notify_one(); // the second waiter can use it
     s.run_some();
     BOOST_TEST(s.all[1].succeeded());
     open = true;
@@ -716,7 +716,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(who_is_not_satisfied_stays_before_those_who_came_l
     kit::run(s.io);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(nobody_is_asked_twice_for_the_same_notifications, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(no_predicate_is_tested_twice_for_the_same_notifications, P,
+                              kit::policies)
 {
     scene<P> s(10);
     int asked = 0;
@@ -736,8 +737,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(nobody_is_asked_twice_for_the_same_notifications, 
     kit::run(s.io);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(of_several_notifications_passed_on_each_finds_somebody, P,
-                              kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(each_of_several_unused_notifications_finds_a_waiter, P, kit::policies)
 {
     scene<P> s(6);
     int items = 0;
@@ -746,7 +746,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(of_several_notifications_passed_on_each_finds_some
     for (std::size_t i = 0; i != 6; ++i)
         s.all[i].wait(*s.c, i < 3 ? never : take);
     items = 2;
-    s.c->notify(2); // both go to those who have no use for them
+    s.c->notify(2); // both go to waiters that do not use them
     BOOST_TEST(s.run_some());
     BOOST_TEST(s.all[3].succeeded());
     BOOST_TEST(s.all[4].succeeded());
@@ -755,8 +755,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(of_several_notifications_passed_on_each_finds_some
     kit::run(s.io);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_notification_of_no_use_does_not_wake_who_came_later, P,
-                              kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_unused_notification_does_not_reach_later_waiters, P, kit::policies)
 {
     scene<P> s(2);
     s.all[0].wait(*s.c, [] { return false; });
@@ -768,7 +767,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_notification_of_no_use_does_not_wake_who_came_la
     kit::run(s.io);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_wait_does_not_ask_its_predicate_again, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_wait_does_not_test_its_predicate_again, P, kit::policies)
 {
     scene<P> s(2);
     int asked = 0;
@@ -807,7 +806,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_may_cancel_its_own_wait, P, kit::polic
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_that_throws_leaves_the_lock_held_and_reports, P,
                               kit::policies)
 {
-    for (int when : {1, 2}) { // by the initiating function, or once notified
+    for (int when : {1, 2}) { // called by the initiating function, or after a notification
         scene<P> s(2);
         int asked = 0;
         s.all[0].keeps_lock = true;
@@ -830,7 +829,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_that_throws_leaves_the_lock_held_and_r
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_is_thrown_what_its_predicate_throws, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_gets_the_exception_of_its_predicate, P, kit::policies)
 {
     scene<P> s(0);
     int caught = 0;
@@ -934,7 +933,7 @@ BOOST_AUTO_TEST_CASE(condition_mutex_and_handlers_may_each_have_their_own_execut
                          here.unlock();
                      }));
         const auto run_both = [&] {
-            for (int i = 0; i != 4; ++i) { // one may wait for the other's lock
+            for (int i = 0; i != 4; ++i) { // one may wait for the lock of the other
                 kit::poll_leaves_work(io);
                 inside = true;
                 kit::poll_leaves_work(of_handler);
@@ -961,7 +960,7 @@ BOOST_AUTO_TEST_CASE(condition_mutex_and_handlers_may_each_have_their_own_execut
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(no_notification_is_missed_between_release_and_wait, P, kit::policies)
 {
-    // The producer has its turn as soon as the consumer lets go.
+    // The producer gets the lock as soon as the consumer waits.
     scene<P> s(0);
     std::deque<int> items;
     std::vector<int> got;
@@ -990,9 +989,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(no_notification_is_missed_between_release_and_wait
 
 // ---- Any order, any cancellation -------------------------------------------------------
 
-// Consumers of one store, every other of whom wants only even items; one of them is cancelled
-// after k steps. A consumer who is cancelled, or finds nothing it wants, passes its notification
-// on.
+// Consumers of one store, every second of which accepts only even items; one of them is cancelled
+// after k steps. A consumer that is cancelled, or finds no item it accepts, hands over its
+// notification.
 template <class P>
 class market {
 public:
@@ -1025,7 +1024,7 @@ public:
         for (std::size_t i = 0; i != consumers_.size(); ++i) {
             const consumer& c = consumers_[i];
             if (c.answers == 0)
-                BOOST_TEST(!has_item_for(c), "it waits for an item that is there");
+                BOOST_TEST(!has_item_for(c), "it waits although there is an item that it accepts");
             BOOST_TEST((!c.failed || i == chosen_));
             taken += c.answers == 1 && !c.failed ? 1 : 0;
         }
@@ -1037,7 +1036,7 @@ public:
             BOOST_TEST(c.answers == 1);
         BOOST_TEST(!m_.is_locked());
     }
-    // How often a consumer found nothing it wanted though there was something.
+    // How often a consumer found items, but none that it accepts.
     int declined() const { return declined_; }
 
 private:
@@ -1118,7 +1117,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_at_any_step_loses_no_notification_and_n
             declined += run.declined();
         }
     });
-    BOOST_TEST(declined != 0, "no notification came to a consumer who had no use for it");
+    BOOST_TEST(declined != 0, "every notification was used by the first consumer that got it");
 }
 
 // Waiters with different predicates, and one notification for each change.

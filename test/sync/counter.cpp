@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(bad_construction_is_refused, P, kit::policies)
 BOOST_AUTO_TEST_CASE_TEMPLATE(crossing_a_bound_is_an_error_and_changes_nothing, P, kit::policies)
 {
     kit::drained_context io;
-    for (bool awaited : {false, true}) { // the same with the lock as without
+    for (bool awaited : {false, true}) { // with and without a waiter: under the lock and without it
         counter_of<P> c(io, 2, {-3, 10});
         completion waiting;
         if (awaited)
@@ -171,8 +171,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(each_waits_for_its_own_threshold, P, kit::policies
     BOOST_TEST(zero.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(the_nearest_goes_first_and_among_equals_who_came_first, P,
-                              kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(
+    the_nearest_threshold_is_granted_first_and_equal_ones_in_order_of_arrival, P, kit::policies)
 {
     kit::drained_context io;
     counter_of<P> c(io);
@@ -198,8 +198,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_nearest_goes_first_and_among_equals_who_came_f
     BOOST_TEST(down[1].before(down[0]));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(who_waited_when_it_was_reached_goes_even_if_it_moves_back, P,
-                              kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(
+    a_waiter_whose_threshold_was_reached_completes_even_if_the_value_moves_back, P, kit::policies)
 {
     kit::drained_context io;
     counter_of<P> c(io, 1);
@@ -295,10 +295,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_one_leaves_the_others_and_the_value, P,
     BOOST_TEST(c.value() == 2);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(the_fast_path_is_back_when_nobody_waits, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_fast_path_is_back_when_no_operation_waits, P, kit::policies)
 {
-    // Whether by a cancellation, a wake-up or an error: the next change must not be lost on a
-    // flag that nobody clears.
+    // However the last wait ends, by cancellation, grant or error, the flag `awaited` must not
+    // stay set, and the next change must not be lost.
     kit::drained_context io;
     counter_of<P> c(io, 1);
     asio::cancellation_signal signal;
@@ -316,9 +316,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_fast_path_is_back_when_nobody_waits, P, kit::p
     BOOST_TEST(c.sub(2) == 0);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_random_walk_wakes_exactly_whom_it_should, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_random_walk_grants_exactly_the_waiters_it_should, P, kit::policies)
 {
-    // Against a model that looks at everybody after each change.
+    // Compared with a model that checks every waiter after each change.
     struct expected {
         std::int64_t threshold;
         bool up;

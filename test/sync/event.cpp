@@ -25,9 +25,10 @@ static_assert(!std::is_move_constructible_v<turnstile::event>);
 
 BOOST_AUTO_TEST_SUITE(event)
 
-// An operation of a confined object ends on its strand, also if its handler is elsewhere: from
-// there on the object is not needed any more, nor does its end matter.
-BOOST_AUTO_TEST_CASE(what_has_left_the_strand_of_a_local_event_does_not_mind_its_end)
+// An operation of a confined object is decided on its strand, also if its handler runs elsewhere.
+// From then on destroying the object has no effect on the operation.
+BOOST_AUTO_TEST_CASE(
+    an_operation_that_has_left_the_strand_of_a_local_event_survives_its_destruction)
 {
     kit::drained_context home;
     kit::drained_context away;
@@ -62,7 +63,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(is_set_and_cleared, P, kit::policies)
     BOOST_TEST(event_of<P>(io, true).is_set());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(one_set_lets_all_waiters_go_and_later_ones_too, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(one_set_completes_present_and_later_waits, P, kit::policies)
 {
     kit::drained_context io;
     event_of<P> e(io);
@@ -79,7 +80,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(one_set_lets_all_waiters_go_and_later_ones_too, P,
     BOOST_TEST(late.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_waiter_there_at_set_goes_even_if_clear_follows, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_waiter_queued_at_set_completes_even_if_clear_follows, P,
+                              kit::policies)
 {
     kit::drained_context io;
     event_of<P> e(io);

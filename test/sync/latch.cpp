@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(opens_when_the_count_is_zero_and_stays_open, P, ki
     BOOST_TEST(late.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(one_made_with_zero_is_open, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_latch_of_zero_is_open, P, kit::policies)
 {
     kit::drained_context io;
     latch_of<P> l(io, 0);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(counting_too_far_is_an_error_and_changes_nothing, 
         BOOST_TEST(l.count() == 2U);
         BOOST_TEST(!l.try_wait());
     }
-    l.count_down(0, ec); // nobody, which is fine
+    l.count_down(0, ec); // no arrival is no error
     BOOST_TEST(!ec);
     BOOST_TEST(l.count() == 2U);
     l.count_down(2, ec);
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_largest_count_works, P, kit::policies)
     BOOST_TEST(l.try_wait());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(each_who_arrives_waits_for_the_last, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(each_arrival_waits_for_the_last, P, kit::policies)
 {
     kit::drained_context io;
     latch_of<P> l(io, 4);
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_arrival_stands_when_its_wait_is_cancelled, P, k
     BOOST_TEST(waits.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(the_last_arrival_stands_when_it_is_cancelled_on_its_way, P,
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_last_arrival_stands_when_it_is_cancelled_after_its_grant, P,
                               kit::policies)
 {
     kit::drained_context io;
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_last_arrival_stands_when_it_is_cancelled_on_it
     BOOST_TEST(l.try_wait());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(who_cannot_be_started_has_not_arrived, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_operation_that_cannot_be_started_has_not_arrived, P, kit::policies)
 {
     kit::drained_context io;
     latch_of<P> l(io, 1);
@@ -191,10 +191,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_that_opens_it_does_not_suspend, P, kit
         },
         asio::detached);
     kit::run(io);
-    BOOST_TEST(suspended <= 1); // one, if the thread's budget happened to be spent
+    BOOST_TEST(suspended <= 1); // one, if the coop budget of the thread was used up
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_that_counts_too_far_is_told, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_that_counts_too_far_gets_an_error, P, kit::policies)
 {
     kit::drained_context io;
     latch_of<P> l(io, 1);

@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(unlocking_beneath_a_lock_is_an_error, P, kit::poli
     BOOST_TEST((ec == errc::not_locked));
     lock.unlock();
     ec = {};
-    m.unlock(ec); // with a grant on its way
+    m.unlock(ec); // with a grant that is not yet delivered
     BOOST_TEST((ec == errc::not_locked));
     kit::run(io);
     BOOST_TEST(next.succeeded());
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(works_with_the_guards_of_std, P, kit::policies)
     BOOST_TEST(!m.is_locked());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_dropped_lock_lets_the_next_in, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_dropped_lock_is_granted_to_the_next_waiter, P, kit::policies)
 {
     kit::drained_context io;
     mutex_of<P> m(io);
@@ -166,8 +166,8 @@ BOOST_AUTO_TEST_CASE(a_typed_executor_gives_typed_coroutines)
     BOOST_TEST(finished);
 }
 
-// The context last ran on another thread, and has not stopped.
-BOOST_AUTO_TEST_CASE(a_handler_that_goes_with_the_context_may_own_a_local_lock)
+// The context has last run on another thread and is not stopped.
+BOOST_AUTO_TEST_CASE(a_handler_that_is_destroyed_with_the_context_may_own_a_local_lock)
 {
     std::optional<asio::io_context> io(std::in_place);
     turnstile::local::event never(*io);
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_handler_that_goes_with_the_context_may_own_a_local_lock)
     BOOST_TEST(!m.is_locked());
 }
 
-// The thread that has run the context still lives, so a call of the mutex would be noticed.
+// The thread that has run the context still exists, so a call of the mutex from here is detected.
 BOOST_AUTO_TEST_CASE(a_handler_that_owns_a_local_lock_is_destroyed_on_another_thread)
 {
     std::unique_ptr<turnstile::local::mutex> m;

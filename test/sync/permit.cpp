@@ -27,7 +27,7 @@ struct fixture {
 
 BOOST_FIXTURE_TEST_SUITE(permits, fixture)
 
-BOOST_AUTO_TEST_CASE(an_empty_one_holds_and_returns_nothing)
+BOOST_AUTO_TEST_CASE(an_empty_permit_holds_and_releases_nothing)
 {
     permit p;
     BOOST_TEST(!p);
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(an_empty_one_holds_and_returns_nothing)
     BOOST_TEST(p.detach() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(goes_back_once_however_it_moves)
+BOOST_AUTO_TEST_CASE(is_released_once_however_it_moves)
 {
     {
         permit a = s.try_acquire(2);
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(goes_back_once_however_it_moves)
     BOOST_TEST(s.available() == 5U);
 }
 
-BOOST_AUTO_TEST_CASE(assigning_over_a_held_one_gives_it_back)
+BOOST_AUTO_TEST_CASE(assigning_over_a_permit_releases_it)
 {
     permit a = s.try_acquire(2);
     a = s.try_acquire(1);
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(permits_of_two_semaphores_do_not_merge)
     BOOST_TEST(b.count() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(detached_ones_are_the_callers)
+BOOST_AUTO_TEST_CASE(detached_permits_are_not_released)
 {
     {
         permit a = s.try_acquire(2);
@@ -116,8 +116,8 @@ BOOST_AUTO_TEST_CASE(detached_ones_are_the_callers)
     BOOST_TEST(s.available() == 5U);
 }
 
-// Handles are counted up to a bound; beyond it they still work.
-BOOST_AUTO_TEST_CASE(there_may_be_more_of_them_than_are_counted)
+// Handles are counted up to a bound. Beyond the bound they work, but are not counted.
+BOOST_AUTO_TEST_CASE(more_permits_may_exist_than_are_counted)
 {
     constexpr std::size_t many = (std::size_t(1) << 22) + 8;
     turnstile::semaphore large(io, many, many);
@@ -137,7 +137,8 @@ BOOST_AUTO_TEST_CASE(there_may_be_more_of_them_than_are_counted)
     BOOST_TEST(!none);
     all.clear();
     BOOST_TEST(large.available() == many);
-    // A state whose count has reached the bound is never freed: the leak sanitizer finds it here.
+    // A state whose count has reached the bound is never freed; this keeps it reachable for the
+    // leak sanitizer.
     static const auto* const kept = new permit(large.try_acquire());
     BOOST_TEST(static_cast<bool>(*kept));
 }

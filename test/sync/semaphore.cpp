@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(bad_amounts_are_refused_at_once, P, kit::policies)
     BOOST_TEST(s.available() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_is_thrown_why_it_is_refused, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_refused_coroutine_gets_the_error, P, kit::policies)
 {
     kit::drained_context io;
     semaphore_of<P> s(io, 1, 3);
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_is_thrown_why_it_is_refused, P, kit::p
     BOOST_TEST(s.available() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(try_acquire_tells_whether_waiting_would_help, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(try_acquire_reports_whether_waiting_would_help, P, kit::policies)
 {
     kit::drained_context io;
     semaphore_of<P> s(io, 1, 3);
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(try_acquire_tells_whether_waiting_would_help, P, k
     BOOST_TEST(!s.try_acquire(4, ec));
     BOOST_TEST((ec == errc::too_large));
     BOOST_TEST(!s.try_acquire(2, ec));
-    BOOST_TEST(!ec); // it might
+    BOOST_TEST(!ec); // waiting would help
     {
         const auto permit = s.try_acquire(1, ec);
         BOOST_TEST(!ec);
@@ -183,7 +183,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_small_request_does_not_overtake_a_large_one, P, 
     BOOST_TEST(large.before(small));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_a_large_head_lets_the_small_ones_go, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_a_large_first_waiter_grants_the_small_ones, P,
+                              kit::policies)
 {
     kit::drained_context io;
     semaphore_of<P> s(io, 2);
@@ -215,7 +216,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_large_grant_given_back_serves_several, P, kit::p
     for (auto& c : small)
         s.async_acquire(1, c.handler(keep));
     s.release(3);
-    signal.emit(asio::cancellation_type::total); // granted, but not yet run
+    signal.emit(asio::cancellation_type::total); // granted, but the handler has not run
     kit::run(io);
     BOOST_TEST(large.aborted());
     for (auto& c : small)
@@ -241,7 +242,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(close_ends_every_wait_and_every_later_one, P, kit:
         BOOST_TEST((c.error() == errc::closed));
     BOOST_TEST((late.error() == errc::closed));
     error_code ec;
-    s.release(3, ec); // what is out may come back
+    s.release(3, ec); // acquired permits can be released
     BOOST_TEST(!ec);
     s.release(1, ec);
     BOOST_TEST((ec == errc::over_release));
@@ -260,7 +261,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(close_does_not_take_a_grant_back, P, kit::policies
     BOOST_TEST(granted.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(growing_serves_those_who_wait, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(growing_grants_waiters, P, kit::policies)
 {
     kit::drained_context io;
     semaphore_of<P> s(io, 0, 1);
@@ -277,12 +278,12 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(growing_serves_those_who_wait, P, kit::policies)
     BOOST_TEST(waiting[2].succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(shrinking_withholds_what_comes_back, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(shrinking_withholds_released_permits, P, kit::policies)
 {
     asio::io_context io;
     semaphore_of<P> s(io, 5, 5);
     auto held = s.try_acquire(4);
-    s.resize(2); // four are out, two more than allowed
+    s.resize(2); // four are acquired, two more than allowed
     BOOST_TEST(s.available() == 0U);
     BOOST_TEST(!s.try_acquire());
     held.split(1).release();
@@ -298,7 +299,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(shrinking_withholds_what_comes_back, P, kit::polic
     BOOST_TEST(s.try_acquire(2).count() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(growing_again_first_settles_what_is_withheld, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(growing_again_first_settles_withheld_permits, P, kit::policies)
 {
     asio::io_context io;
     semaphore_of<P> s(io, 4, 4);
@@ -312,7 +313,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(growing_again_first_settles_what_is_withheld, P, k
     BOOST_TEST(s.available() == 6U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(shrinking_tells_those_who_ask_for_too_much, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(shrinking_fails_waiters_that_need_too_much, P, kit::policies)
 {
     kit::drained_context io;
     semaphore_of<P> s(io, 2, 5);
@@ -326,7 +327,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(shrinking_tells_those_who_ask_for_too_much, P, kit
     s.resize(3);
     kit::poll_leaves_work(io);
     BOOST_TEST((too_many.error() == errc::too_large));
-    BOOST_TEST(!fits.done()); // of three permits all are out
+    BOOST_TEST(!fits.done()); // all three permits are acquired
     s.release(1);
     kit::run(io);
     BOOST_TEST(fits.succeeded());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// What happens between two steps of a lock-free path: here the test decides it.
+// Lock-free paths of semaphore_state that are interrupted between two steps by another call.
 #include <turnstile/sync/detail/semaphore_state.hpp>
 
-// The library has the gate for its own two policies; this one is for a policy of the test's.
+// The library instantiates the state for its own two policies; this is for a policy of the test.
 #include "../../src/detail/post/completion_drain.cpp"
 #include "../../src/detail/wait/wait_state.cpp"
 #include "../../src/sync/semaphore_state.cpp"
@@ -19,30 +19,30 @@ namespace {
 
 namespace asio = boost::asio;
 
-// As thread_safe, but after each load of a number of permits comes what others do meanwhile,
-// if they can: not while the lock is held.
+// As thread_safe, but each load of a word is followed by one of the `interruptions`, except while
+// the lock is held.
 struct interrupted {
     static inline bool locked = false;
     struct mutex_type {
         static void lock() noexcept { locked = true; }
         static void unlock() noexcept { locked = false; }
     };
-    static inline std::vector<std::function<void()>> meanwhile;
+    static inline std::vector<std::function<void()>> interruptions;
 
-    static void load_is_over()
+    static void interrupt()
     {
-        if (locked || meanwhile.empty())
+        if (locked || interruptions.empty())
             return;
-        // What comes meanwhile is not interrupted itself.
-        auto rest = std::exchange(meanwhile, {});
+        // An interruption is not interrupted itself.
+        auto rest = std::exchange(interruptions, {});
         rest.front()();
         rest.erase(rest.begin());
-        meanwhile = std::move(rest);
+        interruptions = std::move(rest);
     }
-    static void rest_is_over()
+    static void run_all()
     {
-        while (!meanwhile.empty())
-            load_is_over();
+        while (!interruptions.empty())
+            interrupt();
     }
 
     template <class T>
@@ -51,7 +51,7 @@ struct interrupted {
         T load(std::memory_order order) const noexcept
         {
             const T value = std::atomic<T>::load(order);
-            load_is_over();
+            interrupt();
             return value;
         }
         template <class Change>
@@ -74,35 +74,35 @@ struct interrupted {
 
 using state_type = turnstile::detail::semaphore_state<interrupted>;
 
-BOOST_AUTO_TEST_SUITE(permits)
+BOOST_AUTO_TEST_SUITE(semaphore_state)
 
 BOOST_AUTO_TEST_CASE(permits_survive_a_resize_that_meets_their_release)
 {
     for (const bool before : {false, true}) {
         asio::io_context io;
         turnstile::detail::owned_state<state_type> g(io.get_executor(), 2U, 2U);
-        BOOST_TEST(g->try_acquire(2, state_type::by_hand));
+        BOOST_TEST(g->try_acquire(2, state_type::no_handle));
         if (before) {
             g->resize(1);
             g->resize(2);
         }
-        // Down after it has seen what is available, and up after it has seen the maximum: what
-        // is available is then the same again.
-        interrupted::meanwhile = {[&] { g->resize(1); }, [&] { g->resize(2); }};
-        BOOST_TEST(g->release(2, state_type::by_hand));
-        interrupted::rest_is_over();
+        // Shrinks after the release has read the available permits, and grows after it has read
+        // the maximum. The available permits are then the same again.
+        interrupted::interruptions = {[&] { g->resize(1); }, [&] { g->resize(2); }};
+        BOOST_TEST(g->release(2, state_type::no_handle));
+        interrupted::run_all();
         BOOST_TEST(g->available() == 2U);
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_release_of_too_much_is_refused_whatever_it_meets)
+BOOST_AUTO_TEST_CASE(a_release_of_too_many_permits_is_refused_during_a_resize)
 {
     asio::io_context io;
     turnstile::detail::owned_state<state_type> g(io.get_executor(), 1U, 2U);
-    BOOST_TEST(g->try_acquire(1, state_type::by_hand));
-    interrupted::meanwhile = {[&] { g->resize(3); }, [&] { g->resize(2); }};
-    BOOST_TEST(!g->release(3, state_type::by_hand));
-    interrupted::rest_is_over();
+    BOOST_TEST(g->try_acquire(1, state_type::no_handle));
+    interrupted::interruptions = {[&] { g->resize(3); }, [&] { g->resize(2); }};
+    BOOST_TEST(!g->release(3, state_type::no_handle));
+    interrupted::run_all();
     BOOST_TEST(g->available() == 0U);
 }
 

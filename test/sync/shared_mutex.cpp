@@ -35,7 +35,7 @@ constexpr lock_preference all_preferences[] = {
     lock_preference::fair, lock_preference::prefer_readers, lock_preference::prefer_writers};
 constexpr lock_preference barring[] = {lock_preference::fair, lock_preference::prefer_writers};
 
-// What was locked stays so, until the test unlocks it.
+// A lock that is granted stays locked until the test unlocks it.
 struct keep {
     template <class Lock>
     void operator()(Lock lock) const
@@ -67,7 +67,7 @@ bool run_some(asio::io_context& io) { return kit::poll_leaves_work(io); }
 
 BOOST_AUTO_TEST_SUITE(shared_mutex)
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(is_fair_unless_told_otherwise, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(is_fair_by_default, P, kit::policies)
 {
     asio::io_context io;
     BOOST_TEST((mutex_of<P>(io).preference() == lock_preference::fair));
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(readers_share_and_a_writer_does_not, P, kit::polic
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(one_upgradable_lock_goes_beside_readers, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(one_upgradable_lock_is_held_beside_readers, P, kit::policies)
 {
     asio::io_context io;
     mutex_of<P> m(io);
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(one_upgradable_lock_goes_beside_readers, P, kit::p
     BOOST_TEST(m.try_lock());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(unlocking_what_is_not_locked_is_an_error, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(unlocking_an_unlocked_mutex_is_an_error, P, kit::policies)
 {
     asio::io_context io;
     mutex_of<P> m(io);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(unlocking_what_is_not_locked_is_an_error, P, kit::
     const way ways[] = {{&M::try_lock, &M::unlock, &M::unlock},
                         {&M::try_lock_shared, &M::unlock_shared, &M::unlock_shared},
                         {&M::try_lock_upgrade, &M::unlock_upgrade, &M::unlock_upgrade}};
-    // Nobody holds it, then each holds it in another way.
+    // Unlocked, then locked in each of the three ways.
     for (const way* held : {static_cast<const way*>(nullptr), &ways[0], &ways[1], &ways[2]}) {
         if (held)
             BOOST_TEST((m.*held->take)());
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(works_with_the_guards_of_std, P, kit::policies)
     BOOST_TEST(writer.owns_lock());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(dropped_locks_let_the_next_in, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(dropped_locks_are_granted_to_the_next_waiters, P, kit::policies)
 {
     kit::drained_context io;
     mutex_of<P> m(io);
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(dropped_locks_let_the_next_in, P, kit::policies)
     BOOST_TEST(m.try_lock());
 }
 
-// ---- Who goes first --------------------------------------------------------------------
+// ---- Order of grants -------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_queued_writer_stops_new_readers, P, kit::policies)
 {
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_queued_writer_stops_new_readers, P, kit::policie
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(readers_who_are_preferred_pass_a_writer, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(preferred_readers_overtake_a_writer, P, kit::policies)
 {
     kit::drained_context io;
     mutex_of<P> m(io, lock_preference::prefer_readers);
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(readers_who_are_preferred_pass_a_writer, P, kit::p
     BOOST_TEST(!m.try_lock_shared());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_the_writer_lets_the_readers_go_at_once, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_the_writer_grants_the_readers_at_once, P, kit::policies)
 {
     for (auto preference : barring) {
         kit::drained_context io;
@@ -348,7 +348,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_writers_release_admits_all_readers_up_to_the_nex
     BOOST_TEST(late.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(preferred_writers_pass_readers_who_came_before, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(preferred_writers_overtake_earlier_readers, P, kit::policies)
 {
     kit::drained_context io;
     mutex_of<P> m(io, lock_preference::prefer_writers);
@@ -390,7 +390,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_fair_mutex_keeps_the_order_of_arrival, P, kit::p
     BOOST_TEST(std::is_sorted(order.begin(), order.end()));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(readers_pass_who_waits_for_anothers_upgradable_lock, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(readers_overtake_a_waiter_for_the_upgradable_lock, P, kit::policies)
 {
     kit::drained_context io;
     mutex_of<P> m(io);
@@ -409,7 +409,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(readers_pass_who_waits_for_anothers_upgradable_loc
 
 // ---- Upgrade and downgrade -------------------------------------------------------------
 
-// An upgrade of a lock that lives as long as this.
+// An upgrade together with the lock it upgrades.
 template <class M, class Lock>
 struct upgrade {
     explicit upgrade(M& m) : lock(m, std::try_to_lock) { BOOST_TEST_REQUIRE(lock.owns_lock()); }
@@ -488,7 +488,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_upgrade_waits_for_other_readers_and_stops_new_o
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(an_upgrade_goes_before_a_writer_who_came_first, U, upgrades)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_upgrade_precedes_an_earlier_writer, U, upgrades)
 {
     kit::drained_context io;
     mutex_for<U> m(io);
@@ -504,7 +504,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_upgrade_goes_before_a_writer_who_came_first, U,
     BOOST_TEST(writer.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_upgrade_keeps_what_it_had, U, upgrades)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_upgrade_keeps_its_lock, U, upgrades)
 {
     kit::drained_context io;
     mutex_for<U> m(io);
@@ -517,16 +517,17 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_upgrade_keeps_what_it_had, U, upgrades
     kit::run(io);
     BOOST_TEST(u.result.aborted());
     BOOST_TEST(still_holds(m, u));
-    BOOST_TEST(reader.succeeded(), "the reader it kept out was not admitted");
+    BOOST_TEST(reader.succeeded(), "the reader it held back was not granted");
     BOOST_TEST(!m.try_lock());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(an_upgrade_cancelled_on_its_way_gives_back_and_admits, U, upgrades)
+BOOST_AUTO_TEST_CASE_TEMPLATE(
+    an_upgrade_cancelled_after_its_grant_keeps_its_lock_and_grants_readers, U, upgrades)
 {
     kit::drained_context io;
     mutex_for<U> m(io);
     U u(m);
-    u.start(m); // granted at once, and on its way
+    u.start(m); // granted at once, and not yet delivered
     BOOST_TEST(m.is_locked());
     completion reader;
     completion writer;
@@ -629,7 +630,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_upgrade_does_not_take_the_shared_lock_of_anothe
     kit::run(io);
     BOOST_TEST((released.result.error() == errc::not_locked));
     m.unlock_shared();
-    BOOST_TEST(m.is_locked_shared()); // by the other reader
+    BOOST_TEST(m.is_locked_shared()); // the other reader holds it
     reader.unlock();
     BOOST_TEST(m.try_lock());
 }
@@ -711,7 +712,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_upgradable_lock_is_downgraded_too, P, kit::poli
     BOOST_TEST(m.is_locked_shared());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(downgrading_what_is_not_locked_is_an_error, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(downgrading_an_unlocked_mutex_is_an_error, P, kit::policies)
 {
     asio::io_context io;
     mutex_of<P> m(io);
@@ -769,8 +770,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_reads_upgrades_and_downgrades, P, kit:
 
 // ---- Any order, any cancellation -------------------------------------------------------
 
-// Readers, writers and upgraders, who come, stay a while and leave in a random order, and
-// some of whom are cancelled at a random moment.
+// Readers, writers and upgrades that arrive, hold their lock and unlock in a random order. Some of
+// them are cancelled at a random step.
 template <class P>
 class crowd {
     using mutex = mutex_of<P>;
@@ -795,7 +796,7 @@ public:
             BOOST_TEST((!p.failed || p.failed == asio::error::operation_aborted ||
                         p.failed == errc::upgrade_conflict));
         }
-        BOOST_TEST(m_.try_lock(), "somebody has left a lock behind");
+        BOOST_TEST(m_.try_lock(), "a lock was not released");
     }
 
 private:
@@ -878,7 +879,7 @@ private:
     int writers_ = 0;
 };
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(in_any_order_everybody_is_answered_and_nothing_is_left_locked, P,
+BOOST_AUTO_TEST_CASE_TEMPLATE(in_any_order_every_operation_completes_and_no_lock_is_left, P,
                               kit::policies)
 {
     kit::for_each_seed(300, [](std::uint64_t seed) {

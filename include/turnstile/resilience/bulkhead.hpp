@@ -128,8 +128,8 @@ public:
     [[nodiscard]] permit_type try_acquire() noexcept
     {
         state_type& state = this->state();
-        return state.try_acquire(1, state_type::as_handle) ? permit_type(&state, state.ticket())
-                                                           : permit_type();
+        return state.try_acquire(1, state_type::one_handle) ? permit_type(&state, state.ticket())
+                                                            : permit_type();
     }
 
     /// Waits for a place, makes the call, and gives the place back when it completes.

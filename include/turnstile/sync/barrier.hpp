@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A barrier: parties wait for each other, round after round.
+// A barrier: a number of parties wait for each other, round after round.
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
@@ -18,9 +18,9 @@
 
 namespace turnstile::inline v0_1 {
 
-/// What cancelling one party that waits does to the others.
+/// The effect of cancelling one party's wait on the other parties.
 enum class cancelled_party {
-    withdraws,      ///< It has not arrived; the others wait on, for somebody in its place.
+    withdraws,      ///< Its arrival is undone; the others wait for another arrival.
     breaks_barrier, ///< The others complete with `errc::broken`, as after `abort`.
 };
 
@@ -28,23 +28,31 @@ template <>
 inline constexpr auto detail::enum_names<cancelled_party> =
     std::to_array<std::string_view>({"withdraws", "breaks_barrier"});
 
-/// What a barrier does beyond waiting.
+/// The options of a barrier.
 struct barrier_options {
-    /// Called once a round, when all have arrived and before any of them goes: inside the call
-    /// of the last one, on its thread, without an internal lock. It may use the barrier. Who
-    /// arrives meanwhile belongs to the next round; should that be complete too, its action
-    /// runs after this one, in the same call. If it throws, the barrier breaks.
+    /// Called once in each round, after all parties have arrived and before any of them is
+    /// granted: inside the call of the last arrival, on its thread, and without an internal lock,
+    /// so it may use the barrier. Arrivals meanwhile belong to the next round; if that becomes
+    /// complete too, its action runs after this one, in the same call. If the action throws, the
+    /// barrier breaks. Default: none. Rule: none.
     std::function<void()> action = nullptr;
+    /// The effect of cancelling a wait. Default: `withdraws`. Rule: none.
     cancelled_party on_cancel = cancelled_party::withdraws;
 };
 
-/// A meeting point for a number of parties: each arrives and waits, and when all have arrived
-/// they go on together. Then the next round begins.
+/// A meeting point for a number of parties: each arrives and waits, and when all have arrived all
+/// waits complete. Then the next round begins.
 ///
-/// Broken: after `abort`, an action that threw, or (if made so) the cancellation of a party,
-/// all who wait and all who arrive get `errc::broken`, until `reset`.
-/// Fairness: rounds take arrivals in the order they came; that is also the order they go in.
-/// Destruction: every waiter completes with `operation_aborted`.
+/// A barrier is broken by `abort`, by an action that throws, and, with
+/// `cancelled_party::breaks_barrier`, by the cancellation of a wait. While it is broken, present
+/// and later waits complete with `errc::broken`; `reset` ends that.
+///
+/// @par Fairness
+/// A round consists of the first arrivals, and grants them in the order of their arrival.
+/// @par Thread safety
+/// Any thread may call any function of a `barrier`; a `local::barrier` is confined to one strand.
+/// @par Destruction
+/// Every waiter completes with `operation_aborted`.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_barrier
     : public detail::io_object<Executor, Threading, detail::barrier_state<Threading>> {
@@ -58,8 +66,11 @@ public:
         using other = basic_barrier<Other, Threading>;
     };
 
-    /// A barrier for so many parties.
-    /// Throws `system_error` with `errc::invalid_argument` if there are none.
+    /// Makes a barrier. Handlers without an associated executor run on `executor`. Throws
+    /// `system_error` with `errc::invalid_argument` if a rule is broken.
+    ///
+    /// @param parties The number of arrivals that complete a round. Rule: not 0.
+    /// @param options See `barrier_options`.
     explicit basic_barrier(const std::type_identity_t<Executor>& executor, std::size_t parties,
                            barrier_options options = {})
         : base(executor, checked(parties), std::move(options.action),
@@ -67,49 +78,57 @@ public:
     {
     }
 
-    /// The same, with the context's executor.
+    /// Equivalent to `basic_barrier(context.get_executor(), parties, options)`.
     template <detail::execution_context Context>
     explicit basic_barrier(Context& context, std::size_t parties, barrier_options options = {})
         : basic_barrier(context.get_executor(), parties, std::move(options))
     {
     }
 
-    /// Arrives, and waits for the others.
+    /// Arrives and waits for the other parties.
     ///
-    /// Completes when: all parties of the round have arrived, and its action has run.
-    /// Signature: `void(error_code, std::size_t)`; the index, counted from 0 in the order of
-    /// arrival, is unique in the round.
-    /// Errors: `operation_aborted` if cancelled, or the barrier was destroyed; `errc::broken`;
-    /// `errc::closed` if all parties have dropped.
-    /// Executor: the handler's associated executor, by default the barrier's own.
-    /// Cancellation: terminal, partial and total.
-    /// Cancel safety: cancelled before the round is complete, the party has not arrived
-    /// (or the barrier breaks, if it was made so). From then on the arrival stands, since
-    /// others have gone because of it: a party that is cancelled before its handler runs
-    /// completes with `operation_aborted`, but that is all; neither is the barrier broken. An
-    /// operation that cannot be started (no memory) has not arrived, unless it was to complete
-    /// through an immediate executor that needs memory itself.
-    /// Fairness: FIFO. Thread safety: as the policy says.
+    /// @par Completes when
+    /// all parties of the round have arrived and the action has run.
+    /// @par Completion signature
+    /// `void(error_code, std::size_t)`; the index of the arrival, counted from 0 in the order of
+    /// arrival and unique in the round.
+    /// @par Errors
+    /// `operation_aborted` if the wait was cancelled or the barrier was destroyed; `errc::broken`;
+    /// `errc::closed` if all parties have dropped out.
+    /// @par Executor
+    /// The handler's associated executor, by default the barrier's own.
+    /// @par Per-operation cancellation
+    /// terminal, partial, total.
+    /// @par Cancel safety
+    /// Cancellation before the round is complete undoes the arrival, or breaks the barrier, as
+    /// `barrier_options::on_cancel` says. Once the round is complete the arrival stays counted,
+    /// because other parties were granted because of it: an operation that is cancelled before its
+    /// handler runs completes with `operation_aborted`, and the barrier is not broken. An operation
+    /// that cannot be started for lack of memory has not arrived, unless it was to complete through
+    /// an immediate executor that itself needs memory.
+    /// @par Fairness
+    /// FIFO.
     template <token_for<std::size_t> Token = default_token_t<Executor>>
     auto async_arrive_and_wait(Token&& token = Token())
     {
         return detail::start_wait(request{this}, std::forward<Token>(token));
     }
 
-    /// n parties arrive without waiting, and leave for good: they count in this round, and in
-    /// no other. When all are gone, the barrier is closed.
-    /// Errors: `errc::invalid_argument` if n is 0, or more than have yet to arrive in this
-    /// round; `errc::closed` if none are left; nothing has changed.
-    /// Thread safety: as the policy says.
+    /// n parties arrive without waiting and drop out: they count in this round, and no later round
+    /// waits for them. When all parties have dropped out, the barrier is closed.
+    ///
+    /// @par Errors
+    /// `errc::invalid_argument` if n is 0, or greater than the number of missing arrivals of this
+    /// round; `errc::closed` if no parties are left. The state is unchanged then.
     void arrive_and_drop(std::size_t n, error_code& ec) noexcept
     {
         ec = this->state().arrive_and_drop(n).error();
     }
 
-    /// The same for one party.
+    /// Equivalent to `arrive_and_drop(1, ec)`.
     void arrive_and_drop(error_code& ec) noexcept { arrive_and_drop(1, ec); }
 
-    /// The same, throwing `system_error`.
+    /// Equivalent to `arrive_and_drop(n, ec)`; throws `system_error` where that sets `ec`.
     void arrive_and_drop(std::size_t n = 1)
     {
         error_code ec;
@@ -117,21 +136,21 @@ public:
         detail::throw_if(ec, "barrier::arrive_and_drop");
     }
 
-    /// Completes all who wait with `errc::broken`, and starts a new round; the barrier is not
-    /// broken then, even if it was. Thread safety: as the policy says.
+    /// Completes every wait with `errc::broken` and starts a new round. The barrier is not broken
+    /// afterwards, even if it was before.
     void reset() noexcept { this->state().reset(); }
 
-    /// Breaks the barrier: completes all who wait, and all who arrive, with `errc::broken`,
-    /// until `reset`. Thread safety: as the policy says.
+    /// Breaks the barrier: present and later waits complete with `errc::broken`, until `reset`.
     void abort() noexcept { this->state().abort(); }
 
-    /// Whether the barrier is broken. Thread safety: as the policy says.
+    /// Whether the barrier is broken.
     [[nodiscard]] bool broken() const noexcept { return this->state().broken(); }
-    /// What the action threw, if that broke the barrier. Thread safety: as the policy says.
+    /// The exception of the action, if that has broken the barrier; else null.
     [[nodiscard]] std::exception_ptr failure() const noexcept { return this->state().failure(); }
-    /// How many parties a round needs: a hint while others drop.
+    /// The number of parties that a round needs: a hint while parties drop out.
     [[nodiscard]] std::size_t parties() const noexcept { return this->state().parties(); }
-    /// How many have arrived, and wait for the rest: a hint while others arrive.
+    /// The number of parties that have arrived and wait for the rest: a hint, outdated as soon as
+    /// it is returned.
     [[nodiscard]] std::size_t waiting() const noexcept { return this->state().waiting(); }
 
 private:
@@ -141,7 +160,7 @@ private:
         using result_type = std::size_t;
         using waiter_type = detail::barrier_waiter;
         static constexpr detail::request_traits traits{
-            .refundable = true, // dropping the index loses nothing
+            .refundable = true, // an index can be dropped without loss
             .irrevocable = true,
             .result = detail::result_source::waiter,
         };
@@ -166,12 +185,12 @@ private:
     }
 };
 
-/// The usual barrier: any thread, any executor.
+/// The barrier for any thread and any executor.
 using barrier = basic_barrier<>;
 
 namespace local {
 
-/// A barrier for one strand: no atomics, no locks.
+/// The barrier for one strand: it needs no atomic operations and no internal lock.
 using barrier = basic_barrier<asio::any_io_executor, strand_confined>;
 
 } // namespace local

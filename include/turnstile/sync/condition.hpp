@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-// An asynchronous condition variable: the lock is held again whatever a wait ends with.
+// An asynchronous condition variable. The lock is held again whenever a wait completes, also when
+// it is cancelled.
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
-#include <turnstile/sync/detail/condition_request.hpp>
+#include <turnstile/sync/detail/condition_state.hpp>
 #include <turnstile/sync/mutex.hpp>
 
 #include <concepts>
@@ -22,24 +23,29 @@ constexpr bool is_mutex_with = false;
 template <class E, class Threading>
 constexpr bool is_mutex_with<basic_mutex<E, Threading>, Threading> = true;
 
-// What `async_lock` of a mutex with this policy gives.
+// The lock type of a mutex with this policy.
 template <class Lock, class Threading>
 concept mutex_lock_with = is_mutex_with<typename Lock::mutex_type, Threading> &&
     std::same_as<Lock, typename Lock::mutex_type::lock_type>;
 
 } // namespace detail
 
-/// Lets the holder of a mutex wait until another holder has changed something.
+/// A condition on which the holder of a mutex waits until another holder has changed something.
 ///
-/// A wait releases the lock, and has it again when it completes: on success, on cancellation
-/// and when the condition is destroyed. Only if the mutex itself is destroyed, or the execution
-/// context is, there is no lock to have. No notification is missed between release and wait.
-/// The mutex must be of the same execution context as the condition.
+/// A wait unlocks the mutex, and holds the lock again when it completes: on success, on
+/// cancellation, and when the condition is destroyed. Only if the mutex or the execution context is
+/// destroyed is there no lock to hold. No notification is missed between unlocking and waiting.
+/// The mutex must belong to the same execution context as the condition.
 ///
-/// Fairness: a notification goes to the waiter that came first. A waiter that has been notified
-/// queues for the lock like everybody else: those who asked the mutex before it did have the lock
-/// first, and so may somebody who finds the mutex free before the waiter's turn on its executor.
-/// Destruction: every waiter completes with `operation_aborted`, holding its lock.
+/// @par Fairness
+/// A notification goes to the waiter that arrived first. A notified waiter queues for the lock as
+/// any other operation: earlier requests of the mutex are granted first, and so is a request that
+/// finds the mutex unlocked before the notified waiter runs on its executor.
+/// @par Thread safety
+/// Any thread may call any function of a `condition`; a `local::condition` is confined to one
+/// strand.
+/// @par Destruction
+/// Every waiter completes with `operation_aborted`, and holds its lock.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_condition
     : public detail::io_object<Executor, Threading, detail::condition_state<Threading>> {
@@ -53,33 +59,41 @@ public:
         using other = basic_condition<Other, Threading>;
     };
 
-    /// A condition whose completions run on `executor` by default.
+    /// Makes a condition. Handlers without an associated executor run on `executor`.
     explicit basic_condition(const std::type_identity_t<Executor>& executor) : base(executor) {}
 
-    /// The same, with the context's executor.
+    /// Equivalent to `basic_condition(context.get_executor())`.
     template <detail::execution_context Context>
     explicit basic_condition(Context& context) : basic_condition(context.get_executor())
     {
     }
 
-    /// Releases the lock, waits for a notification, and takes the lock again.
+    /// Unlocks, waits for a notification, and locks again.
     ///
-    /// `lock` must live until this completes. In the meantime it is empty, and not to be
-    /// touched; waits with locks on different mutexes may share a condition.
+    /// @param lock Must live until the operation completes. While the operation waits, `lock` is
+    /// empty and must not be used. Waits with locks of different mutexes may share a condition.
     ///
-    /// Completes when: notified, and the lock is there; never without a notification.
-    /// Signature: `void(error_code)`; `lock` owns the lock, success or not.
-    /// Errors: `errc::not_locked` if `lock` does not own one, and `errc::context_mismatch` if its
-    /// mutex is of another execution context than the condition: then nothing happens.
-    /// `operation_aborted` if cancelled, or the condition was destroyed; or if the mutex was,
-    /// and then `lock` stays empty.
-    /// Executor: the handler's associated executor, by default the condition's own.
-    /// Cancellation: terminal, partial and total. It still waits for the lock.
-    /// Cancel safety: cancelled before the handler runs, also while it waits for the lock, it
-    /// uses up no notification: one it had goes, in constant time, to the waiter that has waited
-    /// longest since it was last asked, if any was given since then.
-    /// Fairness: notified in the order of arrival; others may have the lock in between, see above.
-    /// Thread safety: as the policy says.
+    /// @par Completes when
+    /// the waiter was notified and holds its lock again; never without a notification.
+    /// @par Completion signature
+    /// `void(error_code)`; `lock` owns the lock, on success and on error, unless an error below
+    /// says otherwise.
+    /// @par Errors
+    /// `errc::not_locked` if `lock` owns no lock, and `errc::context_mismatch` if its mutex belongs
+    /// to another execution context than the condition: nothing else happens then.
+    /// `operation_aborted` if the wait was cancelled or the condition was destroyed; also if the
+    /// mutex was destroyed, and then `lock` stays empty.
+    /// @par Executor
+    /// The handler's associated executor, by default the condition's own.
+    /// @par Per-operation cancellation
+    /// terminal, partial, total. A cancelled operation still waits for its lock.
+    /// @par Cancel safety
+    /// An operation that is cancelled before its handler runs, also while it waits for the lock,
+    /// consumes no notification. A notification it was given is handed over, in constant time, to
+    /// the waiter that has been queued longest, unless no notification was given since that waiter
+    /// was queued.
+    /// @par Fairness
+    /// Waiters are notified in the order of their arrival.
     template <detail::mutex_lock_with<Threading> Lock,
               token_for<void> Token = default_token_t<Executor>>
         requires(!std::predicate<std::decay_t<Token>&>)
@@ -89,19 +103,23 @@ public:
                                   std::forward<Token>(token));
     }
 
-    /// Waits until `predicate()` is true: at once, or after a notification.
+    /// Waits until `predicate()` is true. In every other respect as the overload without a
+    /// predicate.
     ///
-    /// The predicate is called with the lock held: once by the initiating function, then on
-    /// the handler's executor (or if that cannot be posted to, the condition's).
-    /// If it says no, the waiter waits on, and keeps its place in the order of arrival. The
-    /// notification goes to the waiter that has waited longest since it was last asked, if one was
-    /// given since then: the others have seen what there is to see. So no predicate is asked
-    /// twice for the same notifications.
+    /// If the predicate is false after a notification, the operation waits again and keeps its
+    /// place in the order of arrival. The notification is handed over as that of a cancelled
+    /// operation, so no predicate is tested twice for the same notifications.
     ///
-    /// Errors: `errc::predicate_failed` if the predicate throws; a coroutine that awaits with
-    /// `use_awaitable` is thrown that exception instead. The lock is held, and the
-    /// notification goes to the next.
-    /// Everything else: as above.
+    /// @param predicate Called with the lock held: once by the initiating function, and then after
+    /// each notification on the handler's executor, or on the condition's if there is no memory to
+    /// post to the handler's.
+    ///
+    /// @par Completes when
+    /// the predicate is true, at once or after a notification.
+    /// @par Errors
+    /// As the overload without a predicate, and `errc::predicate_failed` if the predicate throws; a
+    /// coroutine that awaits with `use_awaitable` gets that exception instead. The lock is held
+    /// then, and the notification is handed over.
     template <detail::mutex_lock_with<Threading> Lock, std::predicate Predicate,
               token_for<void> Token = default_token_t<Executor>>
     auto async_wait(Lock& lock, Predicate predicate, Token&& token = Token())
@@ -110,13 +128,18 @@ public:
                                   std::forward<Token>(token));
     }
 
-    /// Wakes those who wait: the first, the first n, or all of them. What nobody waits for is
-    /// not stored. The caller need not hold the lock, but must have held it to change what the
-    /// predicates look at. No handler runs inside these calls. Thread safety: as the policy
-    /// says.
+    /// Notifies the first waiter. Without a waiter there is no effect: notifications are not
+    /// stored. The caller need not hold the lock, but must have held it while it changed the data
+    /// that the predicates test. No handler runs inside this call.
     void notify_one() noexcept { this->state().notify(1); }
+    /// As `notify_one`, for the first n waiters.
     void notify(std::size_t n) noexcept { this->state().notify(n); }
+    /// As `notify_one`, for all waiters.
     void notify_all() noexcept { this->state().notify_all(); }
+
+    /// The number of operations that wait for a notification: a hint, outdated as soon as it is
+    /// returned. A notified operation that waits for its lock is counted by the mutex.
+    [[nodiscard]] std::size_t waiting() const noexcept { return base::waiting(); }
 
 private:
     template <class Lock, class Predicate>
@@ -126,12 +149,12 @@ private:
     friend class detail::condition_request;
 };
 
-/// The usual condition: any thread, any executor.
+/// The condition for any thread and any executor.
 using condition = basic_condition<>;
 
 namespace local {
 
-/// A condition for one strand: no atomics, no locks.
+/// The condition for one strand: it needs no atomic operations and no internal lock.
 using condition = basic_condition<asio::any_io_executor, strand_confined>;
 
 } // namespace local

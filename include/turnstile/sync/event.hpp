@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A manual-reset event: one set() lets everybody through, until clear().
+// A manual-reset event: set() completes all waits, present and later ones, until clear().
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
@@ -9,13 +9,18 @@
 #include <turnstile/sync/detail/event_state.hpp>
 
 #include <type_traits>
+#include <utility>
 
 namespace turnstile::inline v0_1 {
 
 /// A flag that asynchronous code can wait for.
 ///
-/// Fairness: all who wait at `set` go, in the order they came.
-/// Destruction: every waiter completes with `operation_aborted`.
+/// @par Fairness
+/// `set` grants all waiters, in the order of their arrival.
+/// @par Thread safety
+/// Any thread may call any function of an `event`; a `local::event` is confined to one strand.
+/// @par Destruction
+/// Every waiter completes with `operation_aborted`.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_event : public detail::io_object<Executor, Threading, detail::event_state<Threading>> {
     using base = detail::io_object<Executor, Threading, detail::event_state<Threading>>;
@@ -28,13 +33,15 @@ public:
         using other = basic_event<Other, Threading>;
     };
 
-    /// An event that is set from the start, or (the default) is not.
+    /// Makes an event. Handlers without an associated executor run on `executor`.
+    ///
+    /// @param set Whether the event is set at first.
     explicit basic_event(const std::type_identity_t<Executor>& executor, bool set = false)
         : base(executor, set)
     {
     }
 
-    /// The same, with the context's executor.
+    /// Equivalent to `basic_event(context.get_executor(), set)`.
     template <detail::execution_context Context>
     explicit basic_event(Context& context, bool set = false)
         : basic_event(context.get_executor(), set)
@@ -43,29 +50,35 @@ public:
 
     /// Waits until the event is set.
     ///
-    /// Completes when: the event is set, now or later. A waiter that is there at `set`
-    /// completes even if `clear` follows at once.
-    /// Signature: `void(error_code)`.
-    /// Errors: `operation_aborted` if cancelled, or the event was destroyed.
-    /// Executor: the handler's associated executor, by default the event's own.
-    /// Cancellation: terminal, partial and total.
-    /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
-    /// Fairness: FIFO. Thread safety: as the policy says.
+    /// @par Completes when
+    /// the event is set. A waiter that is queued when `set` is called completes even if `clear`
+    /// follows at once.
+    /// @par Completion signature
+    /// `void(error_code)`.
+    /// @par Errors
+    /// `operation_aborted` if the wait was cancelled or the event was destroyed.
+    /// @par Executor
+    /// The handler's associated executor, by default the event's own.
+    /// @par Per-operation cancellation
+    /// terminal, partial, total.
+    /// @par Cancel safety
+    /// A wait consumes nothing, so a cancelled wait loses nothing.
+    /// @par Fairness
+    /// FIFO.
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
     {
         return detail::start_wait(request{this}, std::forward<Token>(token));
     }
 
-    /// Sets the event, and lets all who wait go. No handler runs inside this call. Thread
-    /// safety: as the policy says.
-    void set() noexcept { this->state().raise(); }
+    /// Sets the event and grants all waiters. No handler runs inside this call.
+    void set() noexcept { this->state().set(); }
 
-    /// Resets the event: later waiters wait. Thread safety: as the policy says.
-    void clear() noexcept { this->state().lower(); }
+    /// Clears the event: an operation that is started later waits for the next `set`.
+    void clear() noexcept { this->state().clear(); }
 
-    /// Whether the event is set. Thread safety: as the policy says.
-    [[nodiscard]] bool is_set() const noexcept { return this->state().is_raised(); }
+    /// Whether the event is set: a hint, outdated as soon as it is returned.
+    [[nodiscard]] bool is_set() const noexcept { return this->state().is_set(); }
 
 private:
     struct request {
@@ -89,12 +102,13 @@ private:
     };
 };
 
-/// The usual event: any thread, any executor.
+/// The event for any thread and any executor.
 using event = basic_event<>;
 
 namespace local {
 
-/// An event for one strand: no atomics, no locks, and one wake-up for all waiters.
+/// The event for one strand: it needs no atomic operations and no internal lock, and one posted
+/// wake-up completes all waiters.
 using event = basic_event<asio::any_io_executor, strand_confined>;
 
 } // namespace local

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A latch: opens, for good, when its count has come down to zero.
+// A latch: it opens when its count has reached zero, and stays open.
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
@@ -11,14 +11,19 @@
 
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 namespace turnstile::inline v0_1 {
 
-/// A count that only goes down; those who wait go when it is zero, and so does everybody who
-/// comes later. For one use: a `counter` goes up as well, a `barrier` starts again.
+/// A count that only decreases. When it reaches zero the latch opens: all waits, present and later
+/// ones, complete. A latch is used once; a `counter` also increases, and a `barrier` starts again.
 ///
-/// Fairness: all who wait when it opens go, in the order they came.
-/// Destruction: every waiter completes with `operation_aborted`.
+/// @par Fairness
+/// When the latch opens, all waiters are granted, in the order of their arrival.
+/// @par Thread safety
+/// Any thread may call any function of a `latch`; a `local::latch` is confined to one strand.
+/// @par Destruction
+/// Every waiter completes with `operation_aborted`.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_latch : public detail::io_object<Executor, Threading, detail::latch_state<Threading>> {
     using base = detail::io_object<Executor, Threading, detail::latch_state<Threading>>;
@@ -31,28 +36,31 @@ public:
         using other = basic_latch<Other, Threading>;
     };
 
-    /// A latch that opens after `count` arrivals; with 0 it is open from the start.
+    /// Makes a latch. Handlers without an associated executor run on `executor`.
+    ///
+    /// @param count The number of arrivals that open the latch; with 0 it is open at once.
     explicit basic_latch(const std::type_identity_t<Executor>& executor, std::uint64_t count)
         : base(executor, count)
     {
     }
 
-    /// The same, with the context's executor.
+    /// Equivalent to `basic_latch(context.get_executor(), count)`.
     template <detail::execution_context Context>
     explicit basic_latch(Context& context, std::uint64_t count)
         : basic_latch(context.get_executor(), count)
     {
     }
 
-    /// Counts n arrivals (which may be 0), without waiting. No handler runs inside this call.
-    /// Errors: `errc::negative_count` if fewer than n are left; the count is unchanged.
-    /// Thread safety: as the policy says.
+    /// Counts n arrivals, which may be 0, without waiting. No handler runs inside this call.
+    ///
+    /// @par Errors
+    /// `errc::negative_count` if n is greater than the count. The count is unchanged then.
     void count_down(std::uint64_t n, error_code& ec) noexcept
     {
         ec = this->state().count_down(n).error();
     }
 
-    /// The same, throwing `system_error`.
+    /// Equivalent to `count_down(n, ec)`; throws `system_error` where that sets `ec`.
     void count_down(std::uint64_t n = 1)
     {
         error_code ec;
@@ -60,47 +68,61 @@ public:
         detail::throw_if(ec, "latch::count_down");
     }
 
-    /// Whether the latch is open; never waits. Thread safety: as the policy says.
-    [[nodiscard]] bool try_wait() const noexcept { return this->state().is_raised(); }
+    /// Whether the latch is open; never waits.
+    [[nodiscard]] bool try_wait() const noexcept { return this->state().is_set(); }
 
-    /// The arrivals that are still missing: a hint, outdated as soon as it is returned.
+    /// The number of missing arrivals: a hint, outdated as soon as it is returned.
     [[nodiscard]] std::uint64_t count() const noexcept { return this->state().count(); }
 
     /// Waits until the latch is open.
     ///
-    /// Completes when: the count is zero, now or later.
-    /// Signature: `void(error_code)`.
-    /// Errors: `operation_aborted` if cancelled, or the latch was destroyed.
-    /// Executor: the handler's associated executor, by default the latch's own.
-    /// Cancellation: terminal, partial and total.
-    /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
-    /// Fairness: FIFO. Thread safety: as the policy says.
+    /// @par Completes when
+    /// the count is zero.
+    /// @par Completion signature
+    /// `void(error_code)`.
+    /// @par Errors
+    /// `operation_aborted` if the wait was cancelled or the latch was destroyed.
+    /// @par Executor
+    /// The handler's associated executor, by default the latch's own.
+    /// @par Per-operation cancellation
+    /// terminal, partial, total.
+    /// @par Cancel safety
+    /// A wait consumes nothing, so a cancelled wait loses nothing.
+    /// @par Fairness
+    /// FIFO.
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait(Token&& token = Token())
     {
         return detail::start_wait(await_request{{this}}, std::forward<Token>(token));
     }
 
-    /// Counts n arrivals (which may be 0), then waits until the latch is open.
+    /// Counts n arrivals, which may be 0, then waits until the latch is open.
     ///
-    /// Completes when: the count is zero, now or later.
-    /// Signature: `void(error_code)`.
-    /// Errors: `operation_aborted` if cancelled, or the latch was destroyed;
-    /// `errc::negative_count` if fewer than n are left, and the count is unchanged.
-    /// Executor: the handler's associated executor, by default the latch's own.
-    /// Cancellation: terminal, partial and total.
-    /// Cancel safety: cancelling ends the waiting, and that has consumed nothing. The arrival
-    /// stands: it was made when the operation started, and others may have gone since. An
-    /// operation that cannot be started (no memory) has not arrived, unless it was to complete
-    /// through an immediate executor that needs memory itself.
-    /// Fairness: FIFO. Thread safety: as the policy says.
+    /// @par Completes when
+    /// the count is zero.
+    /// @par Completion signature
+    /// `void(error_code)`.
+    /// @par Errors
+    /// `operation_aborted` if the wait was cancelled or the latch was destroyed;
+    /// `errc::negative_count` if n is greater than the count, which is unchanged then.
+    /// @par Executor
+    /// The handler's associated executor, by default the latch's own.
+    /// @par Per-operation cancellation
+    /// terminal, partial, total.
+    /// @par Cancel safety
+    /// Cancellation ends only the wait. The arrivals stay counted: they were counted when the
+    /// operation started, and the latch may have opened because of them. An operation that cannot
+    /// be started for lack of memory counts no arrivals, unless it was to complete through an
+    /// immediate executor that itself needs memory.
+    /// @par Fairness
+    /// FIFO.
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_arrive_and_wait(std::uint64_t n, Token&& token = Token())
     {
         return detail::start_wait(arrive_request{{this}, n}, std::forward<Token>(token));
     }
 
-    /// Arrives once, then waits.
+    /// Equivalent to `async_arrive_and_wait(1, token)`.
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_arrive_and_wait(Token&& token = Token())
     {
@@ -138,12 +160,12 @@ private:
     };
 };
 
-/// The usual latch: any thread, any executor.
+/// The latch for any thread and any executor.
 using latch = basic_latch<>;
 
 namespace local {
 
-/// A latch for one strand: no atomics, no locks.
+/// The latch for one strand: it needs no atomic operations and no internal lock.
 using latch = basic_latch<asio::any_io_executor, strand_confined>;
 
 } // namespace local

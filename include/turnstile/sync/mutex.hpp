@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
-// An asynchronous mutex: FIFO, cancellable, and without a trip through the scheduler while
-// nobody contends for it.
+// An asynchronous mutex. It is FIFO, its waits can be cancelled, and while it is uncontended a
+// coroutine acquires it without a trip through the scheduler.
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
-#include <turnstile/sync/detail/permit_request.hpp>
-#include <turnstile/sync/unique_lock.hpp>
+#include <turnstile/sync/detail/semaphore_state.hpp>
+#include <turnstile/sync/lock.hpp>
 
 #include <cstdint>
 #include <mutex>
@@ -19,11 +19,15 @@ namespace turnstile::inline v0_1 {
 
 /// Mutual exclusion for asynchronous code.
 ///
-/// The lock belongs to whoever holds the `unique_lock`, not to a thread: it may be released on
-/// another thread, or by another coroutine, than it was acquired on.
+/// The lock belongs to its `unique_lock`, not to a thread: it may be unlocked on another thread, or
+/// by another coroutine, than the one that acquired it.
 ///
-/// Fairness: strict FIFO. `try_lock` fails while others wait.
-/// Destruction: every waiter completes with `operation_aborted`. Locks may outlive it.
+/// @par Fairness
+/// Strictly FIFO. `try_lock` fails while an operation waits.
+/// @par Thread safety
+/// Any thread may call any function of a `mutex`; a `local::mutex` is confined to one strand.
+/// @par Destruction
+/// Every waiter completes with `operation_aborted`. Locks may outlive the mutex.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_mutex
     : public detail::io_object<Executor, Threading, detail::semaphore_state<Threading>> {
@@ -33,7 +37,7 @@ class basic_mutex
 public:
     using typename base::executor_type;
 
-    /// What `async_lock` gives: unlocks when it goes out of scope.
+    /// The result of `async_lock`. It unlocks in its destructor.
     using lock_type = unique_lock<basic_mutex>;
 
     template <class Other>
@@ -41,10 +45,10 @@ public:
         using other = basic_mutex<Other, Threading>;
     };
 
-    /// An unlocked mutex whose completions run on `executor` by default.
+    /// Makes an unlocked mutex. Handlers without an associated executor run on `executor`.
     explicit basic_mutex(const std::type_identity_t<Executor>& executor) : base(executor, 1U, 1U) {}
 
-    /// The same, with the context's executor.
+    /// Equivalent to `basic_mutex(context.get_executor())`.
     template <detail::execution_context Context>
     explicit basic_mutex(Context& context) : basic_mutex(context.get_executor())
     {
@@ -52,14 +56,21 @@ public:
 
     /// Waits for the lock.
     ///
-    /// Completes when: the lock is free and everyone who asked before has had it.
-    /// Signature: `void(error_code, unique_lock<basic_mutex>)`; owns the lock on success.
-    /// Errors: `operation_aborted` if cancelled, or the mutex was destroyed.
-    /// Executor: the handler's associated executor, by default the mutex's own.
-    /// Cancellation: terminal, partial and total.
-    /// Cancel safety: cancelled before the handler runs, it holds nothing; if the lock had
-    /// been granted already, the next waiter gets it.
-    /// Fairness: FIFO. Thread safety: as the policy says.
+    /// @par Completes when
+    /// the mutex is unlocked and every earlier request has been granted and has unlocked.
+    /// @par Completion signature
+    /// `void(error_code, unique_lock<basic_mutex>)`; on success the lock is owned.
+    /// @par Errors
+    /// `operation_aborted` if the wait was cancelled or the mutex was destroyed.
+    /// @par Executor
+    /// The handler's associated executor, by default the mutex's own.
+    /// @par Per-operation cancellation
+    /// terminal, partial, total.
+    /// @par Cancel safety
+    /// An operation that is cancelled before its handler runs does not hold the lock. If the lock
+    /// was granted already, it is handed over to the next waiter.
+    /// @par Fairness
+    /// FIFO.
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_lock(Token&& token = Token())
     {
@@ -67,7 +78,7 @@ public:
                                   std::forward<Token>(token));
     }
 
-    /// Does not compile, since it would block the thread: `co_await async_lock()` instead.
+    /// Does not compile, because it would block the thread. Use `co_await async_lock()`.
     template <class Never = void>
     void lock()
     {
@@ -76,36 +87,39 @@ public:
                       "std::unique_lock(m, std::try_to_lock)");
     }
 
-    /// Takes the lock if it is free and nobody waits for it; never waits. The caller has to
-    /// `unlock`, or to adopt the lock: `unique_lock(m, std::adopt_lock)`. Thread safety: as the
-    /// policy says.
+    /// Acquires the lock if the mutex is unlocked and no operation waits for it; never waits. On
+    /// success the caller has to `unlock` the mutex, or to adopt the lock with
+    /// `unique_lock(m, std::adopt_lock)`.
     [[nodiscard]] bool try_lock() noexcept
     {
-        return this->state().try_acquire(1, state_type::by_hand);
+        return this->state().try_acquire(1, state_type::no_handle);
     }
 
-    /// Releases a lock that `try_lock` has taken, or whose `unique_lock` has let go of it with
-    /// `release`, and hands it to the first waiter if there is one. The waiter's handler does not
-    /// run inside this call.
-    /// Errors: `errc::not_locked`, also if a `unique_lock` owns the lock; the state is unchanged.
-    /// Thread safety: as the policy says.
+    /// Releases a lock that was acquired with `try_lock`, or that its `unique_lock` has given up
+    /// with `release`. The lock is handed over to the first waiter, whose handler does not run
+    /// inside this call.
+    ///
+    /// @par Errors
+    /// `errc::not_locked` if the mutex is not locked, or if a `unique_lock` owns the lock. The
+    /// state is unchanged then.
     void unlock(error_code& ec) noexcept
     {
-        ec = this->state().unlock_by_hand() ? error_code() : make_error_code(errc::not_locked);
+        ec = this->state().unlock_without_handle() ? error_code()
+                                                   : make_error_code(errc::not_locked);
     }
 
-    /// The same, throwing `system_error`.
+    /// Equivalent to `unlock(ec)`; throws `system_error` where that sets `ec`.
     void unlock()
     {
-        if (!this->state().unlock_by_hand()) [[unlikely]]
+        if (!this->state().unlock_without_handle()) [[unlikely]]
             detail::throw_error(errc::not_locked, "mutex::unlock");
     }
 
-    /// Whether somebody holds the lock: a hint, outdated as soon as it is returned.
+    /// Whether the mutex is locked: a hint, outdated as soon as it is returned.
     [[nodiscard]] bool is_locked() const noexcept { return this->state().available() == 0; }
 
 private:
-    using request = detail::permit_request<basic_mutex, lock_type, detail::single_permit>;
+    using request = detail::semaphore_request<basic_mutex, lock_type, detail::single_permit>;
     friend request;
     template <class, class>
     friend class detail::lock_handle;
@@ -119,14 +133,14 @@ private:
 namespace detail {
 
 template <class Executor, class Threading>
-struct lock_holds<basic_mutex<Executor, Threading>> {
+struct lock_operations<basic_mutex<Executor, Threading>> {
     struct exclusive {
         using state_type = semaphore_state<Threading>;
-        static bool try_take(state_type& state) noexcept
+        static bool try_acquire(state_type& state) noexcept
         {
-            return state.try_acquire(1, state_type::as_handle);
+            return state.try_acquire(1, state_type::one_handle);
         }
-        TURNSTILE_HOT static bool give(state_type& state, const void* /*handle*/) noexcept
+        TURNSTILE_HOT static bool release(state_type& state, const void* /*handle*/) noexcept
         {
             state.unlock();
             return true;
@@ -141,12 +155,12 @@ struct lock_holds<basic_mutex<Executor, Threading>> {
 
 } // namespace detail
 
-/// The usual mutex: any thread, any executor.
+/// The mutex for any thread and any executor.
 using mutex = basic_mutex<>;
 
 namespace local {
 
-/// A mutex for one strand: no atomics, no locks.
+/// The mutex for one strand: it needs no atomic operations and no internal lock.
 using mutex = basic_mutex<asio::any_io_executor, strand_confined>;
 
 } // namespace local

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Permits of a semaphore, as a value that gives them back.
+// The permits that an operation has acquired from a semaphore, as a value that releases them in its
+// destructor.
 #pragma once
 
 #include <turnstile/core/error.hpp>
@@ -10,18 +11,24 @@
 
 namespace turnstile::inline v0_1 {
 
-/// A number of permits taken from a `Semaphore`, given back when it goes out of scope.
-/// Movable, not copyable. It may outlive its semaphore: then it gives nothing back. Not itself
-/// thread safe.
+/// A number of permits of a `Semaphore`, released in its destructor. It is movable, but not
+/// copyable.
+///
+/// It may outlive its semaphore: releasing it has no further effect then.
+///
+/// @par Thread safety
+/// Distinct objects: safe. Shared objects: unsafe. The permits may be released on another thread
+/// than the one that acquired them.
 template <class Semaphore>
 class [[nodiscard]] permit {
     using state_type = detail::semaphore_state<typename Semaphore::threading_policy>;
 
 public:
-    /// Holds nothing.
+    /// Holds no permits.
     permit() noexcept = default;
 
-    /// Takes charge of n permits that the caller acquired some other way.
+    /// Takes ownership of n permits that the caller has acquired already, for example of detached
+    /// ones.
     permit(Semaphore& semaphore, std::uint64_t n) noexcept
         : state_(n != 0 ? &semaphore.state() : nullptr), n_(n)
     {
@@ -33,7 +40,7 @@ public:
         : state_(std::exchange(other.state_, nullptr)), n_(std::exchange(other.n_, 0))
     {
     }
-    /// Gives back what it holds, then takes over what `other` holds.
+    /// Releases the permits it holds, then takes over those of `other`.
     permit& operator=(permit&& other) noexcept
     {
         permit(std::move(other)).swap(*this);
@@ -47,21 +54,25 @@ public:
         std::swap(n_, other.n_);
     }
 
-    /// How many permits it holds.
+    /// The number of permits it holds.
     [[nodiscard]] std::uint64_t count() const noexcept { return n_; }
-    /// Whether it holds any.
+    /// Whether it holds any permits.
     explicit operator bool() const noexcept { return n_ != 0; }
 
-    /// Gives all of them back now; does nothing if there are none.
+    /// Releases all permits it holds. No effect if it holds none.
     void release() noexcept
     {
-        // Fails only if a release by hand has returned more than was out: then they are back.
+        // This fails only if semaphore::release has added permits that were not acquired: then
+        // the semaphore has its maximum already.
         if (state_)
-            std::exchange(state_, nullptr)->release(std::exchange(n_, 0), state_type::as_handle);
+            std::exchange(state_, nullptr)->release(std::exchange(n_, 0), state_type::one_handle);
     }
 
-    /// Splits off n of them. Errors: `errc::too_large` if it does not hold n,
-    /// `errc::invalid_argument` if n is 0; then it keeps all, and the result is empty.
+    /// Moves n of the permits it holds into the returned permit.
+    ///
+    /// @par Errors
+    /// `errc::too_large` if it holds fewer than n permits; `errc::invalid_argument` if n is 0. It
+    /// keeps all its permits then, and the result is empty.
     permit split(std::uint64_t n, error_code& ec) noexcept
     {
         ec = n == 0   ? make_error_code(errc::invalid_argument)
@@ -76,7 +87,7 @@ public:
         return permit(state_, n);
     }
 
-    /// The same, throwing `system_error`.
+    /// Equivalent to `split(n, ec)`; throws `system_error` where that sets `ec`.
     permit split(std::uint64_t n)
     {
         error_code ec;
@@ -85,8 +96,11 @@ public:
         return part;
     }
 
-    /// Adds the permits of `other`, which is left empty. Errors: `errc::invalid_argument` if
-    /// they are of another semaphore; then both stay as they were.
+    /// Takes over the permits of `other`, which is left empty.
+    ///
+    /// @par Errors
+    /// `errc::invalid_argument` if `other` holds permits of another semaphore. Both are unchanged
+    /// then.
     void merge(permit&& other, error_code& ec) noexcept
     {
         ec = {};
@@ -101,7 +115,7 @@ public:
         n_ += other.detach();
     }
 
-    /// The same, throwing `system_error`.
+    /// Equivalent to `merge(std::move(other), ec)`; throws `system_error` where that sets `ec`.
     void merge(permit&& other)
     {
         error_code ec;
@@ -109,7 +123,8 @@ public:
         detail::throw_if(ec, "permit::merge");
     }
 
-    /// Lets go without giving back: the caller is now in charge of that many permits.
+    /// Gives up ownership without releasing, and returns the number of permits. The caller has to
+    /// release them with `semaphore::release`.
     [[nodiscard]] std::uint64_t detach() noexcept
     {
         if (state_)
@@ -120,10 +135,10 @@ public:
 private:
     friend Semaphore;
 
-    // Of permits for which the gate has counted a handle.
+    // For permits whose handle the state has counted already.
     permit(state_type* state, std::uint64_t n) noexcept : state_(state), n_(n) {}
 
-    state_type* state_ = nullptr; // if it holds any
+    state_type* state_ = nullptr; // set exactly while n_ is not 0
     std::uint64_t n_ = 0;
 };
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
-// An asynchronous read-write lock: fair or not, as you choose, with upgrade and downgrade.
+// An asynchronous read-write lock with a choice of fairness, and with upgrade and downgrade.
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
-#include <turnstile/sync/detail/shared_mutex_request.hpp>
-#include <turnstile/sync/shared_lock.hpp>
-#include <turnstile/sync/unique_lock.hpp>
-#include <turnstile/sync/upgrade_lock.hpp>
+#include <turnstile/sync/detail/shared_mutex_state.hpp>
+#include <turnstile/sync/lock.hpp>
+#include <turnstile/sync/lock_preference.hpp>
 
 #include <mutex>
 #include <shared_mutex>
@@ -18,20 +17,22 @@
 
 namespace turnstile::inline v0_1 {
 
-/// Any number of readers at a time, or one writer.
+/// A mutex that is held by any number of readers, or by one writer.
 ///
-/// One of the readers may hold an upgradable lock: it reads beside the others, keeps writers
-/// and other upgradable locks out, and can become the writer without letting go.
-/// A lock belongs to whoever has its value, not to a thread.
+/// One of the readers may hold the upgradable lock: it shares the mutex with the other readers,
+/// excludes writers and other upgradable locks, and can be upgraded to the exclusive lock without
+/// being unlocked. A lock belongs to its `unique_lock`, `shared_lock` or `upgrade_lock`, not to a
+/// thread.
 ///
-/// Fairness: as the `lock_preference` says. Under `fair` each waits for those before it that
-/// it cannot be inside together with, and for no others: a queued writer stops new readers,
-/// and its release admits all readers up to the next writer. Under `prefer_readers` queued
-/// writers stop nobody; under `prefer_writers` readers wait while a writer does. An upgrade
-/// goes before all who wait, and stops new readers just as a queued writer does.
-/// `try_` functions fail while others wait; but under `prefer_readers` those of readers do not
-/// mind writers.
-/// Destruction: every waiter completes with `operation_aborted`. Locks may outlive it.
+/// @par Fairness
+/// See `lock_preference`. An upgrade precedes every other waiter, and holds back new readers as a
+/// waiting writer does. The `try_` functions fail while an operation waits, except that under
+/// `prefer_readers` the functions for readers ignore waiting writers.
+/// @par Thread safety
+/// Any thread may call any function of a `shared_mutex`; a `local::shared_mutex` is confined to
+/// one strand.
+/// @par Destruction
+/// Every waiter completes with `operation_aborted`. Locks may outlive the mutex.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_shared_mutex
     : public detail::io_object<Executor, Threading, detail::shared_mutex_state<Threading>> {
@@ -42,11 +43,11 @@ class basic_shared_mutex
 public:
     using typename base::executor_type;
 
-    /// What `async_lock` gives.
+    /// The result of `async_lock`.
     using lock_type = unique_lock<basic_shared_mutex>;
-    /// What `async_lock_shared` gives.
+    /// The result of `async_lock_shared`.
     using shared_lock_type = shared_lock<basic_shared_mutex>;
-    /// What `async_lock_upgrade` gives.
+    /// The result of `async_lock_upgrade`.
     using upgrade_lock_type = upgrade_lock<basic_shared_mutex>;
 
     template <class Other>
@@ -54,14 +55,14 @@ public:
         using other = basic_shared_mutex<Other, Threading>;
     };
 
-    /// An unlocked mutex whose completions run on `executor` by default.
+    /// Makes an unlocked mutex. Handlers without an associated executor run on `executor`.
     explicit basic_shared_mutex(const std::type_identity_t<Executor>& executor,
                                 lock_preference preference = lock_preference::fair)
         : base(executor, preference)
     {
     }
 
-    /// The same, with the context's executor.
+    /// Equivalent to `basic_shared_mutex(context.get_executor(), preference)`.
     template <detail::execution_context Context>
     explicit basic_shared_mutex(Context& context,
                                 lock_preference preference = lock_preference::fair)
@@ -71,25 +72,33 @@ public:
 
     /// Waits for the exclusive lock, to write.
     ///
-    /// Completes when: nobody else holds any lock, and it is this one's turn.
-    /// Signature: `void(error_code, unique_lock<basic_shared_mutex>)`.
-    /// Errors: `operation_aborted` if cancelled, or the mutex was destroyed.
-    /// Executor: the handler's associated executor, by default the mutex's own.
-    /// Cancellation: terminal, partial and total.
-    /// Cancel safety: cancelled before the handler runs, it holds nothing; those it kept
-    /// waiting go at once.
-    /// Fairness: as the preference says. Thread safety: as the policy says.
+    /// @par Completes when
+    /// no lock is held and the preference gives precedence to no other waiter.
+    /// @par Completion signature
+    /// `void(error_code, unique_lock<basic_shared_mutex>)`; on success the lock is owned.
+    /// @par Errors
+    /// `operation_aborted` if the wait was cancelled or the mutex was destroyed.
+    /// @par Executor
+    /// The handler's associated executor, by default the mutex's own.
+    /// @par Per-operation cancellation
+    /// terminal, partial, total.
+    /// @par Cancel safety
+    /// An operation that is cancelled before its handler runs does not hold the lock. The waiters
+    /// that it held back are granted at once.
+    /// @par Fairness
+    /// See `lock_preference`.
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_lock(Token&& token = Token())
     {
         return detail::start_wait(exclusive_request(), std::forward<Token>(token));
     }
 
-    /// Waits for a shared lock, to read.
+    /// Waits for a shared lock, to read. In every other respect as `async_lock`.
     ///
-    /// Completes when: no writer holds the lock, and none goes before this reader.
-    /// Signature: `void(error_code, shared_lock<basic_shared_mutex>)`.
-    /// Everything else: as `async_lock`.
+    /// @par Completes when
+    /// no writer holds the lock and the preference gives precedence to no waiting writer.
+    /// @par Completion signature
+    /// `void(error_code, shared_lock<basic_shared_mutex>)`; on success the lock is owned.
     template <token_for<shared_lock_type> Token = default_token_t<Executor>>
     auto async_lock_shared(Token&& token = Token())
     {
@@ -98,11 +107,14 @@ public:
             std::forward<Token>(token));
     }
 
-    /// Waits for the upgradable lock, to read and perhaps to write later.
+    /// Waits for the upgradable lock, to read and perhaps to write later. In every other respect
+    /// as `async_lock`.
     ///
-    /// Completes when: no writer and no other upgradable lock is there or goes before.
-    /// Signature: `void(error_code, upgrade_lock<basic_shared_mutex>)`.
-    /// Everything else: as `async_lock`.
+    /// @par Completes when
+    /// neither a writer nor another upgradable lock holds the mutex, and the preference gives
+    /// precedence to neither.
+    /// @par Completion signature
+    /// `void(error_code, upgrade_lock<basic_shared_mutex>)`; on success the lock is owned.
     template <token_for<upgrade_lock_type> Token = default_token_t<Executor>>
     auto async_lock_upgrade(Token&& token = Token())
     {
@@ -111,20 +123,30 @@ public:
             std::forward<Token>(token));
     }
 
-    /// Waits to make an upgradable lock the exclusive one; nobody writes in between. `lock`
-    /// must live until this completes. It is left empty on success, and as it was otherwise.
+    /// Waits to exchange an upgradable lock for the exclusive one. No other writer gets the lock
+    /// in between.
     ///
-    /// Completes when: all other readers have gone.
-    /// Signature: `void(error_code, unique_lock<basic_shared_mutex>)`.
-    /// Errors: `errc::upgrade_conflict` if another upgrade waits already: let go, so that it
-    /// can proceed. `errc::not_locked` if `lock` holds no lock of this
-    /// mutex, or is unlocked meanwhile. `operation_aborted` if cancelled, or the mutex was
-    /// destroyed.
-    /// Executor: the handler's associated executor, by default the mutex's own.
-    /// Cancellation: terminal, partial and total.
-    /// Cancel safety: cancelled before the handler runs, `lock` still holds its upgradable
-    /// lock, even if the exclusive one had been granted; readers who may go do.
-    /// Fairness: before all who wait. Thread safety: as the policy says.
+    /// @param lock Must live until the operation completes. It is empty after success, and
+    /// unchanged after an error.
+    ///
+    /// @par Completes when
+    /// all other readers have unlocked.
+    /// @par Completion signature
+    /// `void(error_code, unique_lock<basic_shared_mutex>)`; on success the lock is owned.
+    /// @par Errors
+    /// `errc::upgrade_conflict` if another upgrade waits already: unlock, so that it can proceed.
+    /// `errc::not_locked` if `lock` owns no lock of this mutex, or was unlocked while the upgrade
+    /// waited. `operation_aborted` if the wait was cancelled or the mutex was destroyed.
+    /// @par Executor
+    /// The handler's associated executor, by default the mutex's own.
+    /// @par Per-operation cancellation
+    /// terminal, partial, total.
+    /// @par Cancel safety
+    /// If the operation is cancelled before its handler runs, `lock` still owns its upgradable
+    /// lock, even if the exclusive one was granted already. Readers that the upgrade held back are
+    /// granted.
+    /// @par Fairness
+    /// An upgrade precedes every other waiter.
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_upgrade(upgrade_lock_type& lock, Token&& token = Token())
     {
@@ -133,8 +155,9 @@ public:
             std::forward<Token>(token));
     }
 
-    /// The same for a shared lock. Of several readers who try at the same time only the first can
-    /// succeed; the others get `errc::upgrade_conflict`, and keep their shared lock.
+    /// As the other overload, for a shared lock. Of several readers that try at the same time only
+    /// the first can succeed; the others fail with `errc::upgrade_conflict` and keep their shared
+    /// lock.
     template <token_for<lock_type> Token = default_token_t<Executor>>
     auto async_upgrade(shared_lock_type& lock, Token&& token = Token())
     {
@@ -143,32 +166,35 @@ public:
             std::forward<Token>(token));
     }
 
-    /// Makes an exclusive lock a shared one, and admits readers; a writer never gets in
-    /// between. Errors: `errc::not_locked` if `lock` holds no lock of this mutex; then it
-    /// stays as it was, and the result is empty. Thread safety: as the policy says.
+    /// Exchanges an exclusive lock for a shared one and grants waiting readers. No writer gets the
+    /// lock in between.
+    ///
+    /// @par Errors
+    /// `errc::not_locked` if `lock` owns no lock of this mutex. It is unchanged then, and the
+    /// result is empty.
     shared_lock_type downgrade(lock_type&& lock, error_code& ec) noexcept
     {
-        return lower(lock, lock_mode::exclusive, ec);
+        return downgrade_from(lock_mode::exclusive, lock, ec);
     }
 
-    /// The same for an upgradable lock: it can no longer be upgraded for sure.
+    /// As the other overload, for an upgradable lock.
     shared_lock_type downgrade(upgrade_lock_type&& lock, error_code& ec) noexcept
     {
-        return lower(lock, lock_mode::upgradable, ec);
+        return downgrade_from(lock_mode::upgradable, lock, ec);
     }
 
-    /// The same, throwing `system_error`.
+    /// Equivalent to `downgrade(std::forward<Lock>(lock), ec)`; throws `system_error` where that
+    /// sets `ec`.
     template <class Lock>
     shared_lock_type downgrade(Lock&& lock)
     {
         error_code ec;
-        shared_lock_type lowered = downgrade(std::forward<Lock>(lock), ec);
+        shared_lock_type shared = downgrade(std::forward<Lock>(lock), ec);
         detail::throw_if(ec, "shared_mutex::downgrade");
-        return lowered;
+        return shared;
     }
 
-    /// Do not compile, since they would block the thread: `co_await async_lock()`, or
-    /// `co_await async_lock_shared()` instead.
+    /// Does not compile, because it would block the thread. Use `co_await async_lock()`.
     template <class Never = void>
     void lock()
     {
@@ -176,6 +202,7 @@ public:
                       "turnstile::shared_mutex does not block the thread: use co_await "
                       "m.async_lock(), or std::unique_lock(m, std::try_to_lock)");
     }
+    /// Does not compile, because it would block the thread. Use `co_await async_lock_shared()`.
     template <class Never = void>
     void lock_shared()
     {
@@ -184,127 +211,135 @@ public:
                       "m.async_lock_shared(), or std::shared_lock(m, std::try_to_lock)");
     }
 
-    /// Take the lock if that needs no waiting; they never wait. The caller has to unlock, or to
-    /// adopt the lock, for example with `shared_lock(m, std::adopt_lock)`. Thread safety: as the
-    /// policy says.
-    [[nodiscard]] bool try_lock() noexcept { return take(lock_mode::exclusive); }
-    [[nodiscard]] bool try_lock_shared() noexcept { return take(lock_mode::shared); }
-    [[nodiscard]] bool try_lock_upgrade() noexcept { return take(lock_mode::upgradable); }
+    /// Acquires the exclusive lock if that needs no waiting; never waits. On success the caller
+    /// has to unlock the mutex, or to adopt the lock, here with `unique_lock(m, std::adopt_lock)`.
+    [[nodiscard]] bool try_lock() noexcept { return acquire(lock_mode::exclusive); }
+    /// As `try_lock`, for a shared lock.
+    [[nodiscard]] bool try_lock_shared() noexcept { return acquire(lock_mode::shared); }
+    /// As `try_lock`, for the upgradable lock.
+    [[nodiscard]] bool try_lock_upgrade() noexcept { return acquire(lock_mode::upgradable); }
 
-    /// Release a lock that a `try_` function has taken, or whose `unique_lock`, `shared_lock` or
-    /// `upgrade_lock` has let go of it with `release`, and grant those who may go. No handler runs
-    /// inside these calls.
-    /// Errors: `errc::not_locked` if there is no such lock, also if values own one; the state is
-    /// unchanged. Thread safety: as the policy says.
-    void unlock(error_code& ec) noexcept { give(lock_mode::exclusive, ec); }
-    void unlock_shared(error_code& ec) noexcept { give(lock_mode::shared, ec); }
-    void unlock_upgrade(error_code& ec) noexcept { give(lock_mode::upgradable, ec); }
+    /// Releases an exclusive lock that was acquired with `try_lock`, or that its `unique_lock` has
+    /// given up with `release`, and grants waiters. No handler runs inside this call.
+    ///
+    /// @par Errors
+    /// `errc::not_locked` if there is no such lock, also if a `unique_lock` owns it. The state is
+    /// unchanged then.
+    void unlock(error_code& ec) noexcept { release(lock_mode::exclusive, ec); }
+    /// As `unlock(ec)`, for a shared lock.
+    void unlock_shared(error_code& ec) noexcept { release(lock_mode::shared, ec); }
+    /// As `unlock(ec)`, for the upgradable lock.
+    void unlock_upgrade(error_code& ec) noexcept { release(lock_mode::upgradable, ec); }
 
-    /// The same, throwing `system_error`.
-    void unlock() { give(lock_mode::exclusive, "shared_mutex::unlock"); }
-    void unlock_shared() { give(lock_mode::shared, "shared_mutex::unlock_shared"); }
-    void unlock_upgrade() { give(lock_mode::upgradable, "shared_mutex::unlock_upgrade"); }
+    /// Equivalent to `unlock(ec)`; throws `system_error` where that sets `ec`.
+    void unlock() { release(lock_mode::exclusive, "shared_mutex::unlock"); }
+    /// Equivalent to `unlock_shared(ec)`; throws `system_error` where that sets `ec`.
+    void unlock_shared() { release(lock_mode::shared, "shared_mutex::unlock_shared"); }
+    /// Equivalent to `unlock_upgrade(ec)`; throws `system_error` where that sets `ec`.
+    void unlock_upgrade() { release(lock_mode::upgradable, "shared_mutex::unlock_upgrade"); }
 
-    /// Whether a writer, any reader, or an upgradable lock is inside: hints, outdated as soon
-    /// as they are returned.
+    /// Whether the exclusive lock is held: a hint, outdated as soon as it is returned.
     [[nodiscard]] bool is_locked() const noexcept
     {
         return this->state().is_held(lock_mode::exclusive);
     }
+    /// Whether any shared lock is held: a hint, outdated as soon as it is returned.
     [[nodiscard]] bool is_locked_shared() const noexcept
     {
         return this->state().is_held(lock_mode::shared);
     }
+    /// Whether the upgradable lock is held: a hint, outdated as soon as it is returned.
     [[nodiscard]] bool is_locked_upgrade() const noexcept
     {
         return this->state().is_held(lock_mode::upgradable);
     }
-    /// As constructed.
+    /// The preference given at construction.
     [[nodiscard]] lock_preference preference() const noexcept { return this->state().preference(); }
 
 private:
-    template <class Lock, lock_mode wants>
-    using request = detail::shared_mutex_request<basic_shared_mutex, Lock, wants>;
-    template <class Held, lock_mode has>
-    using upgrade = detail::upgrade_request<basic_shared_mutex, Held, has>;
-    template <class Owner, class Lock, lock_mode wants>
+    template <class Lock, lock_mode wanted>
+    using request = detail::shared_mutex_request<basic_shared_mutex, Lock, wanted>;
+    template <class Lock, lock_mode held>
+    using upgrade = detail::upgrade_request<basic_shared_mutex, Lock, held>;
+    template <class Owner, class Lock, lock_mode wanted>
     friend struct detail::shared_mutex_request;
     template <class, class>
     friend class detail::lock_handle;
 
-    static constexpr auto by_hand = state_type::way::by_hand;
+    static constexpr auto by_caller = state_type::held_by::caller;
 
     auto exclusive_request() noexcept
     {
         return request<lock_type, lock_mode::exclusive>{this, this->state_pointer()};
     }
-    bool take(lock_mode wants) noexcept
+    bool acquire(lock_mode wanted) noexcept
     {
-        return this->state().try_take(lock_mode::nothing, wants, by_hand);
+        return this->state().try_acquire(lock_mode::nothing, wanted, by_caller);
     }
-    bool give(lock_mode has) noexcept
+    bool release(lock_mode held) noexcept
     {
-        return this->state().give(has, lock_mode::nothing, by_hand);
+        return this->state().release(held, lock_mode::nothing, by_caller);
     }
-    void give(lock_mode has, error_code& ec) noexcept
+    void release(lock_mode held, error_code& ec) noexcept
     {
-        ec = give(has) ? error_code() : make_error_code(errc::not_locked);
+        ec = release(held) ? error_code() : make_error_code(errc::not_locked);
     }
-    void give(lock_mode has, const char* where)
+    void release(lock_mode held, const char* where)
     {
-        if (!give(has)) [[unlikely]]
+        if (!release(held)) [[unlikely]]
             detail::throw_error(errc::not_locked, where);
     }
 
     template <class Lock>
-    shared_lock_type lower(Lock& lock, lock_mode has, error_code& ec) noexcept
+    shared_lock_type downgrade_from(lock_mode held, Lock& lock, error_code& ec) noexcept
     {
         state_type& state = this->state();
-        if (detail::lock_access::state_of(lock) != &state || !state.give(has, lock_mode::shared)) {
+        if (detail::lock_access::state_of(lock) != &state ||
+            !state.release(held, lock_mode::shared)) {
             ec = errc::not_locked;
             return {};
         }
         ec = {};
-        detail::lock_access::let_go(lock);
+        detail::lock_access::disown(lock);
         return detail::lock_access::make<shared_lock_type>(this, state);
     }
 };
 
 namespace detail {
 
-template <class Threading, lock_mode what>
-struct shared_hold {
+template <class Threading, lock_mode mode>
+struct shared_mutex_lock_operations {
     using state_type = shared_mutex_state<Threading>;
-    static bool try_take(state_type& state) noexcept
+    static bool try_acquire(state_type& state) noexcept
     {
-        return state.try_take(lock_mode::nothing, what);
+        return state.try_acquire(lock_mode::nothing, mode);
     }
-    TURNSTILE_HOT static bool give(state_type& state, const void* handle) noexcept
+    TURNSTILE_HOT static bool release(state_type& state, const void* handle) noexcept
     {
-        return state.give(what, lock_mode::nothing, state_type::way::as_handle, handle);
+        return state.release(mode, lock_mode::nothing, state_type::held_by::handle, handle);
     }
-    static bool adopt(state_type& state) noexcept { return state.adopt(what); }
+    static bool adopt(state_type& state) noexcept { return state.adopt(mode); }
     static void detach(state_type& state, const void* handle) noexcept
     {
-        state.detach(what, handle);
+        state.detach(mode, handle);
     }
 };
 
 template <class Executor, class Threading>
-struct lock_holds<basic_shared_mutex<Executor, Threading>> {
-    using exclusive = shared_hold<Threading, lock_mode::exclusive>;
-    using shared = shared_hold<Threading, lock_mode::shared>;
-    using upgradable = shared_hold<Threading, lock_mode::upgradable>;
+struct lock_operations<basic_shared_mutex<Executor, Threading>> {
+    using exclusive = shared_mutex_lock_operations<Threading, lock_mode::exclusive>;
+    using shared = shared_mutex_lock_operations<Threading, lock_mode::shared>;
+    using upgradable = shared_mutex_lock_operations<Threading, lock_mode::upgradable>;
 };
 
 } // namespace detail
 
-/// The usual read-write lock: any thread, any executor.
+/// The read-write lock for any thread and any executor.
 using shared_mutex = basic_shared_mutex<>;
 
 namespace local {
 
-/// A read-write lock for one strand: no atomics, no locks.
+/// The read-write lock for one strand: it needs no atomic operations and no internal lock.
 using shared_mutex = basic_shared_mutex<asio::any_io_executor, strand_confined>;
 
 } // namespace local

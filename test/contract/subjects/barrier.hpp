@@ -8,10 +8,9 @@
 
 namespace contract {
 
-// A party that waits depends on the others, and once they have gone it cannot undo that. So
-// this one is a broadcast: there are more parties than will ever come, until a grant drops
-// all but one. That completes the round of all who wait, and from then on each arrival
-// is a round of its own.
+// A broadcast, because all parties of a round are granted together. There are more parties than
+// operations, until a grant drops all parties but one. That completes the round of all waiters,
+// and from then on each arrival is a round of its own.
 template <class Threading>
 struct barrier_arrive_and_wait
     : subject_base<turnstile::basic_barrier<asio::any_io_executor, Threading>> {

@@ -14,8 +14,8 @@
 
 namespace contract {
 
-// A condition whose waiters have a mutex each, so that none has to wait for the lock of one
-// that has completed.
+// A condition whose waiters have a mutex each, so that no waiter waits for the lock of a completed
+// one.
 template <class Threading>
 struct condition_subject
     : subject_base<turnstile::basic_condition<asio::any_io_executor, Threading>> {
@@ -44,7 +44,7 @@ private:
     std::vector<std::unique_ptr<party>> parties_;
 };
 
-// Any notification will do.
+// A wait without a predicate: any notification completes it.
 template <class Threading>
 struct condition_wait : condition_subject<Threading> {
     using base = condition_subject<Threading>;
@@ -61,7 +61,7 @@ struct condition_wait : condition_subject<Threading> {
     std::size_t available() const { return 0; }
 };
 
-// A hand-made event: a flag as the predicate, and a notification when it is raised.
+// A flag as the predicate, and a notification when the flag is set.
 template <class Threading>
 struct condition_wait_predicate : condition_subject<Threading> {
     using base = condition_subject<Threading>;
@@ -71,24 +71,24 @@ struct condition_wait_predicate : condition_subject<Threading> {
     template <class Token>
     auto async_op(Token&& token)
     {
-        return this->object->async_wait(this->add(), is_raised(), std::forward<Token>(token));
+        return this->object->async_wait(this->add(), flag_is_set(), std::forward<Token>(token));
     }
-    auto async_op() { return this->object->async_wait(this->add(), is_raised()); }
-    bool try_op() { return raised_; }
+    auto async_op() { return this->object->async_wait(this->add(), flag_is_set()); }
+    bool try_op() { return is_set_; }
     void grant()
     {
-        raised_ = true;
+        is_set_ = true;
         this->object->notify_all();
     }
-    std::size_t available() const { return raised_ ? 1 : 0; }
+    std::size_t available() const { return is_set_ ? 1 : 0; }
 
 private:
-    auto is_raised() const
+    auto flag_is_set() const
     {
-        return [this] { return raised_; };
+        return [this] { return is_set_; };
     }
 
-    bool raised_ = false;
+    bool is_set_ = false;
 };
 
 using condition_subjects =

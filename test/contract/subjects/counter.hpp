@@ -10,7 +10,7 @@
 
 namespace contract {
 
-// A grant moves the count from one to zero, or from zero to one.
+// A grant moves the value from From to To.
 template <class Threading, int From, int To>
 struct counter_base : subject_base<turnstile::basic_counter<asio::any_io_executor, Threading>> {
     using base = subject_base<turnstile::basic_counter<asio::any_io_executor, Threading>>;

@@ -10,7 +10,7 @@
 
 namespace contract {
 
-// Nobody arrives but by grant().
+// Only grant() makes the count reach zero.
 template <class Threading>
 struct latch_base : subject_base<turnstile::basic_latch<asio::any_io_executor, Threading>> {
     using base = subject_base<turnstile::basic_latch<asio::any_io_executor, Threading>>;
@@ -39,7 +39,7 @@ struct latch_wait : latch_base<Threading> {
     auto async_op() { return this->object->async_wait(); }
 };
 
-// Each operation counts once, or, when the latch is open, is one that has not been counted.
+// Each operation counts one arrival, or none if the latch is open.
 template <class Threading>
 struct latch_arrive_and_wait : latch_base<Threading> {
     using latch_base<Threading>::latch_base;

@@ -42,8 +42,8 @@ struct to_upgrade {
     static void unlock(auto& m) { m.unlock_upgrade(); }
 };
 
-// Locks in the one way while another, who holds it in the other way, keeps everybody out.
-// Readers all go when a writer leaves.
+// Waits for a lock of type Way while the subject holds one of type Holder. When a writer unlocks,
+// all waiting readers are granted.
 template <class Threading, class Way, class Holder>
 struct shared_mutex_lock : subject_base<shared_mutex_of<Threading>> {
     using base = subject_base<shared_mutex_of<Threading>>;
@@ -74,8 +74,8 @@ struct shared_mutex_lock : subject_base<shared_mutex_of<Threading>> {
     }
 };
 
-// Upgrades, each of a mutex of its own, since there can only be one at a time. A reader is in
-// the way of all of them, until the grant.
+// Upgrades, each of its own mutex, because a mutex has one upgrade at a time. A reader holds back
+// each of them until the grant.
 template <class Threading>
 struct shared_mutex_upgrade : subject_base<shared_mutex_of<Threading>> {
     using base = subject_base<shared_mutex_of<Threading>>;
@@ -125,7 +125,7 @@ struct shared_mutex_upgrade : subject_base<shared_mutex_of<Threading>> {
     ~shared_mutex_upgrade() { end_mutexes(); }
 
 private:
-    // A lock outlives its own upgrade, and that may still be on its way: all are kept.
+    // A lock must outlive its upgrade, which may not have completed: all locks are kept.
     void end_mutexes()
     {
         static std::vector<std::unique_ptr<party>> kept;

@@ -12,6 +12,7 @@
 #include <boost/asio/execution_context.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -34,6 +35,9 @@ public:
 
     /// Returns the executor that was passed to the constructor. Thread safe for every policy.
     executor_type get_executor() const noexcept { return executor_; }
+
+    /// The number of waiters: a hint, outdated as soon as it is returned.
+    [[nodiscard]] std::size_t waiting() const noexcept { return state().waiting(); }
 
 protected:
     template <class... Args>

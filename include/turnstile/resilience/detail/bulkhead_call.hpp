@@ -23,7 +23,7 @@ struct bulkhead_request {
     const executor_type& executor() const noexcept { return *home; }
     State& state() const noexcept { return *state_ptr; }
 
-    wait_decision try_now() const noexcept { return state_ptr->try_now(1, State::as_handle); }
+    wait_decision try_now() const noexcept { return state_ptr->try_now(1, State::one_handle); }
     void give_back() const noexcept { state_ptr->give_back(); }
     void prepare(bulkhead_waiter& w) const noexcept { w.deadline = state_ptr->deadline(); }
     Result take_now() const noexcept { return Result(state_ptr, state_ptr->ticket()); }

@@ -55,8 +55,8 @@ struct bulkhead_ticket {
     nanoseconds started{};
 };
 
-struct bulkhead_waiter : permit_waiter {
-    using permit_waiter::permit_waiter;
+struct bulkhead_waiter : semaphore_waiter {
+    using semaphore_waiter::semaphore_waiter;
     nanoseconds deadline = nanoseconds::max();
 };
 
@@ -93,8 +93,8 @@ public:
     {
         bool fits = false;
         if (max_wait_ == nanoseconds::max())
-            semaphore::release(1, semaphore::as_handle); // there is no alarm to look after
-        else if (!semaphore::release_quickly(1, semaphore::as_handle, fits)) [[unlikely]]
+            semaphore::release(1, semaphore::one_handle); // there is no alarm to look after
+        else if (!semaphore::release_quickly(1, semaphore::one_handle, fits)) [[unlikely]]
             this->update([&](ready_list& ready) { put_back(ready); });
     }
     // The end of a call: gives its permit back, and learns from it.
@@ -143,7 +143,7 @@ private:
     void set_limit(std::uint64_t limit, ready_list& ready) noexcept;
     void put_back(ready_list& ready) noexcept
     {
-        semaphore::put(1, semaphore::as_handle, ready);
+        semaphore::release_locked(1, semaphore::one_handle, ready);
         tidy_up();
     }
     void tidy_up() noexcept;
@@ -165,7 +165,7 @@ bool bulkhead_state<Threading, Clock>::admit(waiter& w) noexcept
     const std::uint64_t ahead = this->waiters() - 1; // w is counted already
     if (ahead >= max_queue_) {
         // A permit may have come back since the fast path looked.
-        if (ahead == 0 && semaphore::try_acquire(call.need, semaphore::as_handle)) {
+        if (ahead == 0 && semaphore::try_acquire(call.need, semaphore::one_handle)) {
             w.grant();
         } else {
             w.fail(errc::rejected);

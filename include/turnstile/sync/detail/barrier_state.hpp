@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
+// The state of barrier: the parties that have arrived, until their round is complete. A complete
+// round is closed: it moves from `queue_` to `closed_round_`, the action runs without the lock, and
+// the round is granted. Arrivals meanwhile belong to the next round.
+//
+// An arrival is counted under the lock, in the step that queues it, so exactly one arrival
+// completes a round. At most one round is closed at a time. `parties_`, `arrived_` and `broken_`
+// are written under the lock and read without it.
 #pragma once
 
 #include <turnstile/detail/wait/wait_decision.hpp>
@@ -14,16 +21,11 @@ namespace turnstile::inline v0_1::detail {
 
 struct barrier_waiter : waiter {
     using waiter::waiter;
-    std::uint64_t ticket = 0; // the number of its arrival
-    std::size_t index = 0;    // in its round, once it is granted
-    bool* is_last = nullptr;  // told so if this arrival completes the round
+    std::uint64_t ticket = 0;        // its number in the order of arrival
+    std::size_t index = 0;           // its index in the round, once it is granted
+    bool* completes_round = nullptr; // set to true if this arrival completes the round
 };
 
-// Those who have arrived, until enough have: then they are closed off as a round, the action
-// runs without the lock, and they go. Whoever arrives meanwhile belongs to the next round.
-//
-// An arrival is counted under the lock, in the same moment in which it is queued. So of two
-// last arrivals one is the last.
 template <class Threading>
 class TURNSTILE_EXPORT barrier_state final : public wait_state<Threading> {
 public:
@@ -36,11 +38,12 @@ public:
     }
 
     std::size_t parties() const noexcept { return parties_.load(std::memory_order_acquire); }
+    // Hides that of wait_state, which also counts a closed round.
     std::size_t waiting() const noexcept { return arrived_.load(std::memory_order_acquire); }
     bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
     std::exception_ptr failure() noexcept;
 
-    // Arrives only if that completes the round, whose other members go; says which it is.
+    // Arrives only if that completes the round, which is granted; `index` is that of the arrival.
     wait_decision try_arrive(std::size_t& index) noexcept
     {
         constexpr auto relaxed = std::memory_order_relaxed;
@@ -50,30 +53,30 @@ public:
         return try_arrive_last(index);
     }
 
-    // Takes over an operation, whose arrival counts from here on.
+    // Counts the arrival of w, and starts its wait.
     void start(waiter& w) noexcept override;
 
-    // n parties arrive for the last time; refused if there are not so many left to arrive.
+    // n parties arrive for the last time. Refused if fewer are missing in this round.
     wait_decision arrive_and_drop(std::size_t n) noexcept;
 
-    // Fails all who wait; the barrier is as new.
+    // Fails every waiter, and repairs the barrier.
     void reset() noexcept;
-    // Fails all who wait, and all who come.
+    // Fails every waiter, and every later arrival.
     void abort() noexcept;
 
 private:
-    // Under the lock: whether everybody is there, so that the round can be closed. And if
-    // everybody has left for good, that was the last round.
-    bool is_complete() const noexcept;
+    // Under the lock: whether the round can be closed. If all parties have dropped out, the round
+    // of the last drop is complete without a waiter.
+    bool is_round_complete() const noexcept;
     wait_decision try_arrive_last(std::size_t& index) noexcept;
     void close_round() noexcept;
-    std::size_t release_round(ready_list& ready) noexcept;
+    std::size_t grant_round(ready_list& ready) noexcept;
     std::exception_ptr run_action() noexcept;
     wait_decision finish_round(std::size_t& index) noexcept;
     wait_decision refusal() const noexcept;
     void fail(waiter_list& waiters, ready_list& ready) noexcept;
-    void fail_everybody(ready_list& ready) noexcept;
-    void spoil_round(wait_decision why) noexcept;
+    void fail_all(ready_list& ready) noexcept;
+    void fail_closed_round(wait_decision decision) noexcept;
 
     bool admit(waiter& w) noexcept override;
     void remove(waiter& w) noexcept override;
@@ -81,19 +84,18 @@ private:
     void take_back(waiter&, ready_list&) noexcept override {}
     void take_all(waiter_list& out) noexcept override;
 
-    // Written under the lock, and looked at without it.
     policy_atomic<Threading, std::size_t> parties_;
-    policy_atomic<Threading, std::size_t> arrived_{0}; // those in queue_
+    policy_atomic<Threading, std::size_t> arrived_{0}; // the size of queue_
     policy_atomic<Threading, bool> broken_{false};
 
     const std::function<void()> action_;
     const bool cancelling_breaks_;
-    bool acting_ = false;      // a round is closed, and not yet released
-    bool all_dropped_ = false; // the last round is complete, and not yet closed
-    wait_decision round_ = wait_decision::granted(); // what becomes of the closed round
+    bool is_round_closed_ = false; // a round is closed and not yet granted
+    bool all_dropped_ = false;     // the last round is complete and not yet closed
+    wait_decision round_decision_ = wait_decision::granted(); // of the closed round
     std::uint64_t tickets_ = 0;
-    std::uint64_t last_closed_ = 0; // tickets up to this one are in a closed round
-    waiter_list leaving_;           // the closed round
+    std::uint64_t last_closed_ticket_ = 0; // tickets up to this one are in a closed round
+    waiter_list closed_round_;
     std::exception_ptr failure_;
 };
 

@@ -1,4 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
+// The state of event, and the base of latch_state: a flag, and the operations that wait for it.
+// Setting it grants all of them.
+//
+// The word has one of three values:
+//
+//   clear      The flag is clear and no operation waits.
+//   awaited    The flag is clear and operations wait. It is set under the lock.
+//   set        The flag is set and no operation waits.
+//
+// It changes by compare-and-swap, except from `awaited`, which it leaves only under the lock.
 #pragma once
 
 #include <turnstile/detail/wait/wait_decision.hpp>
@@ -8,47 +18,40 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// A flag, and those who wait for it: raising it lets all of them go.
-//
-// While nobody waits, the flag changes by compare-and-swap; the first waiter marks it
-// `awaited`, and then it is raised under the lock. It is never both.
 template <class Threading>
 class TURNSTILE_EXPORT event_state : public wait_state<Threading> {
 public:
     template <class Executor>
-    event_state(const Executor& executor, bool raised)
-        : wait_state<Threading>(executor), word_(raised ? flag::raised : flag::lowered)
+    event_state(const Executor& executor, bool set)
+        : wait_state<Threading>(executor), word_(set ? flag::set : flag::clear)
     {
     }
 
-    bool is_raised() const noexcept
-    {
-        return word_.load(std::memory_order_acquire) == flag::raised;
-    }
+    bool is_set() const noexcept { return word_.load(std::memory_order_acquire) == flag::set; }
 
-    // Written even if it is raised already, so that whoever lowers it next sees what the
-    // caller did before.
-    void raise() noexcept
+    // The word is written even if it is set already, so that the next clear() happens after this
+    // call.
+    void set() noexcept
     {
-        const auto raise_unawaited = [](flag& word) noexcept {
-            return std::exchange(word, flag::raised) != flag::awaited;
+        const auto set_unawaited = [](flag& word) noexcept {
+            return std::exchange(word, flag::set) != flag::awaited;
         };
-        if (!word_.update(raise_unawaited, std::memory_order_acq_rel))
-            raise_awaited();
+        if (!word_.update(set_unawaited, std::memory_order_acq_rel))
+            set_awaited();
     }
 
-    void lower() noexcept
+    void clear() noexcept
     {
-        const auto lower_raised = [](flag& word) noexcept {
-            return std::exchange(word, flag::lowered) == flag::raised;
+        const auto clear_set = [](flag& word) noexcept {
+            return std::exchange(word, flag::clear) == flag::set;
         };
-        word_.update(lower_raised, std::memory_order_acq_rel);
+        word_.update(clear_set, std::memory_order_acq_rel);
     }
 
 private:
-    enum class flag : unsigned char { lowered, awaited, raised };
+    enum class flag : unsigned char { clear, awaited, set };
 
-    void raise_awaited() noexcept;
+    void set_awaited() noexcept;
 
     bool admit(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+// The state of latch: an event_state whose flag is set when a count has reached zero, and is never
+// cleared. The count changes by compare-and-swap, and the arrival that makes it zero sets the flag.
 #pragma once
 
 #include <turnstile/detail/wait/wait_decision.hpp>
@@ -10,10 +12,9 @@ namespace turnstile::inline v0_1::detail {
 
 struct latch_waiter : waiter {
     using waiter::waiter;
-    std::uint64_t arrivals = 0;
+    std::uint64_t arrivals = 0; // to count when the operation starts
 };
 
-// A flag that is raised when a count has come down to zero, and stays so.
 template <class Threading>
 class TURNSTILE_EXPORT latch_state final : public event_state<Threading> {
 public:
@@ -27,16 +28,16 @@ public:
 
     wait_decision try_wait() const noexcept
     {
-        return this->is_raised() ? wait_decision::granted() : wait_decision::pending();
+        return this->is_set() ? wait_decision::granted() : wait_decision::pending();
     }
 
-    // Granted, or refused with no change if that is more than is left.
+    // Refused, and nothing is changed, if n is greater than the count.
     wait_decision count_down(std::uint64_t n) noexcept;
 
-    // Counts down only if that opens the latch.
+    // Counts down only if that opens the latch; pending otherwise.
     wait_decision try_arrive(std::uint64_t n) noexcept;
 
-    // Takes over an operation, whose arrival counts from here on.
+    // Counts the waiter's arrivals, then starts its wait.
     void start(waiter& w) noexcept override;
 
 private:

@@ -1,69 +1,64 @@
 // SPDX-License-Identifier: BSL-1.0
-#pragma once
-
-#include <turnstile/core/enum_names.hpp>
-#include <turnstile/core/export.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
-#include <turnstile/detail/wait/wait_state.hpp>
-
-#include <cstdint>
-
-namespace turnstile::inline v0_1 {
-
-/// Who goes first where readers and writers wait for the same `shared_mutex`.
-enum class lock_preference : unsigned char {
-    fair,           ///< Whoever came first.
-    prefer_readers, ///< Readers, whether a writer waits or not: it may wait for ever.
-    prefer_writers, ///< Writers, however long readers have waited: they may wait for ever.
-};
-
-template <>
-inline constexpr auto detail::enum_names<lock_preference> =
-    std::to_array<std::string_view>({"fair", "prefer_readers", "prefer_writers"});
-
-namespace detail {
-
-// The ways to hold a shared_mutex_state.
-enum class lock_mode : unsigned char { nothing, shared, upgradable, exclusive };
-
-// Waits to exchange what it has, usually nothing, for what it wants.
-struct shared_waiter : waiter {
-    using waiter::waiter;
-    lock_mode has = lock_mode::nothing;
-    lock_mode wants = lock_mode::shared;
-    std::uint64_t ticket = 0; // its number in the order of arrival
-};
-
-// Waits to exchange the lock of a handle for the exclusive one.
-struct upgrade_waiter : shared_waiter {
-    using shared_waiter::shared_waiter;
-    const void* handle = nullptr;
-};
-
-// Any number of readers, and beside them one who may upgrade; or one writer.
+// The state of shared_mutex, and the requests of its operations. At any time the mutex is held by
+// any number of readers, one of which may have the upgradable lock, or by one writer.
 //
-// One word holds all of that twice, and two flags. The lower half says what is held:
+// One word holds the locks twice, and two flags. Its lower half counts all locks:
 //
 //    31       4          3          2        1           0
 //   [ readers  | orphaned | upgrader | writer | contended ]
 //
-// and the upper half, with the same places, what of that is held by handles (unique_lock,
-// shared_lock, upgrade_lock). What is held by hand, with try_lock() and its like, is the
-// difference.
+// Its upper half counts, at the same places, the locks that belong to a handle (unique_lock,
+// shared_lock, upgrade_lock). The difference are the locks that belong to the caller of try_lock()
+// and its like.
 //
 //   contended   Operations wait. The word then changes only under the lock, and every fast path
-//               stands back. Otherwise it changes by compare-and-swap.
-//   orphaned    The object was destroyed. Nothing is granted any more, and everything is returned
-//               under the lock; the last handle drops the reference that the object has left.
+//               fails. While it is clear, the word changes by compare-and-swap.
+//   writer      The exclusive lock is held.
+//   upgrader    The upgradable lock is held. Its holder is not counted in `readers`.
+//   orphaned    The object was destroyed. No lock is granted, and every lock is released under the
+//               lock. Releasing the last handle drops the reference that the object has left to
+//               the handles.
+//   readers     The number of shared locks. In the upper half of its range further readers wait.
 //
-// When half of the range for readers is used up, further readers wait.
+// Invariant: no waiter at the head of its queue could be granted.
+#pragma once
+
+#include <turnstile/core/export.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/wait_state.hpp>
+#include <turnstile/sync/lock.hpp>
+#include <turnstile/sync/lock_preference.hpp>
+
+#include <boost/assert.hpp>
+
+#include <cstdint>
+
+namespace turnstile::inline v0_1::detail {
+
+enum class lock_mode : unsigned char { nothing, shared, upgradable, exclusive };
+
+// Waits to exchange the lock it holds, usually nothing, for the lock it wants.
+struct shared_mutex_waiter : waiter {
+    using waiter::waiter;
+    lock_mode held_mode = lock_mode::nothing;
+    lock_mode wanted_mode = lock_mode::shared;
+    std::uint64_t ticket = 0; // its number in the order of arrival
+};
+
+// Waits to exchange the lock of `handle` for the exclusive one.
+struct upgrade_waiter : shared_mutex_waiter {
+    using shared_mutex_waiter::shared_mutex_waiter;
+    const void* handle = nullptr;
+};
+
 template <class Threading>
 class TURNSTILE_EXPORT shared_mutex_state final : public wait_state<Threading> {
     using word_type = std::uint64_t;
 
 public:
-    // How a call comes by what it takes, or has what it gives.
-    enum class way : bool { by_hand, as_handle };
+    // The owner of a lock.
+    enum class held_by : bool { caller, handle };
 
     template <class Executor>
     shared_mutex_state(const Executor& executor, lock_preference preference)
@@ -72,33 +67,34 @@ public:
     }
 
     lock_preference preference() const noexcept { return preference_; }
-    bool is_held(lock_mode how) const noexcept
+    bool is_held(lock_mode mode) const noexcept
     {
-        return holds(word_.load(std::memory_order_acquire), how);
+        return holds(word_.load(std::memory_order_acquire), mode);
     }
-    // Whether the object was destroyed.
     bool is_orphaned() const noexcept { return word_.load(std::memory_order_acquire) & orphaned; }
 
-    // Takes what it wants for what it has, if that needs no waiting.
-    TURNSTILE_HOT bool try_take(lock_mode has, lock_mode wants, way how = way::as_handle) noexcept
+    // Exchanges `held` for `wanted` if that needs no waiting.
+    TURNSTILE_HOT bool try_acquire(lock_mode held, lock_mode wanted,
+                                   held_by owner = held_by::handle) noexcept
     {
-        return word_.update(quick_exchange{has, wants, how}, std::memory_order_acquire) ||
-               (overlooks_waiters(has, wants) && try_contended(wants, how));
+        return word_.update(quick_exchange{held, wanted, owner}, std::memory_order_acquire) ||
+               (ignores_waiters(held, wanted) && try_acquire_contended(wanted, owner));
     }
 
-    // Gives what it has for something less; false, and no change, if nobody holds that. An upgrade
-    // that waits with the lock of `handle` fails.
-    TURNSTILE_HOT bool give(lock_mode has, lock_mode keeps = lock_mode::nothing,
-                            way how = way::as_handle, const void* handle = nullptr) noexcept
+    // Exchanges `held` for the weaker `kept`. Returns false, and changes nothing, if this owner
+    // does not hold `held`. An upgrade that waits with the lock of `handle` fails.
+    TURNSTILE_HOT bool release(lock_mode held, lock_mode kept = lock_mode::nothing,
+                               held_by owner = held_by::handle,
+                               const void* handle = nullptr) noexcept
     {
-        return word_.update(quick_exchange{has, keeps, how}, std::memory_order_release) ||
-               give_contended(has, keeps, how, handle);
+        return word_.update(quick_exchange{held, kept, owner}, std::memory_order_release) ||
+               release_contended(held, kept, owner, handle);
     }
 
-    // Makes what is held by hand a handle's; false, and no change, if nobody holds that by hand.
-    bool adopt(lock_mode what) noexcept;
-    // The reverse, for what `handle` holds.
-    void detach(lock_mode what, const void* handle) noexcept;
+    // Makes a lock of the caller a handle's. Returns false, and changes nothing, if there is none.
+    bool adopt(lock_mode mode) noexcept;
+    // Makes the lock of `handle` the caller's.
+    void detach(lock_mode mode, const void* handle) noexcept;
 
 private:
     static constexpr word_type contended = 1;
@@ -108,12 +104,12 @@ private:
     static constexpr word_type reader = 16;
     static constexpr word_type all_readers = 0xffff'fff0;
     static constexpr word_type many_readers = 0x8000'0000;
-    static constexpr word_type all_held = all_readers | upgrader | writer;
-    static constexpr int handles_place = 32;
+    static constexpr word_type all_locks = all_readers | upgrader | writer;
+    static constexpr int handles_shift = 32;
 
-    static constexpr word_type part(lock_mode h) noexcept
+    static constexpr word_type one(lock_mode mode) noexcept
     {
-        switch (h) {
+        switch (mode) {
         case lock_mode::shared:
             return reader;
         case lock_mode::upgradable:
@@ -125,85 +121,88 @@ private:
         }
         return 0;
     }
-    static constexpr word_type part(lock_mode h, way how) noexcept
+    static constexpr word_type one(lock_mode mode, held_by owner) noexcept
     {
-        return how == way::by_hand ? part(h) : part(h) | part(h) << handles_place;
+        return owner == held_by::caller ? one(mode) : one(mode) | one(mode) << handles_shift;
     }
-    static constexpr word_type with(word_type word, lock_mode h, way how = way::as_handle) noexcept
+    static constexpr word_type with(word_type word, lock_mode mode,
+                                    held_by owner = held_by::handle) noexcept
     {
-        return word + part(h, how);
+        return word + one(mode, owner);
     }
-    static constexpr word_type without(word_type word, lock_mode h,
-                                       way how = way::as_handle) noexcept
+    static constexpr word_type without(word_type word, lock_mode mode,
+                                       held_by owner = held_by::handle) noexcept
     {
-        return word - part(h, how);
+        return word - one(mode, owner);
     }
-    // The lower half, of which constants are cheaper to test.
+    // The lower half, in which a constant is cheaper to test.
     static constexpr std::uint32_t low(word_type word) noexcept
     {
         return static_cast<std::uint32_t>(word);
     }
-    TURNSTILE_HOT static constexpr bool holds(word_type word, lock_mode h) noexcept
+    TURNSTILE_HOT static constexpr bool holds(word_type word, lock_mode mode) noexcept
     {
-        const word_type place = h == lock_mode::shared ? all_readers : part(h);
-        return h == lock_mode::nothing || (low(word) & low(place)) != 0;
+        const word_type places = mode == lock_mode::shared ? all_readers : one(mode);
+        return mode == lock_mode::nothing || (low(word) & low(places)) != 0;
     }
-    TURNSTILE_HOT static constexpr bool holds(word_type word, lock_mode h, way how) noexcept
+    TURNSTILE_HOT static constexpr bool holds(word_type word, lock_mode mode,
+                                              held_by owner) noexcept
     {
-        // The readers are at the top of both halves, and nobody is a handle's in one of them only.
-        if (h == lock_mode::shared && how == way::as_handle)
-            return word >= part(h, how);
-        const word_type handles = word >> handles_place;
-        return holds(how == way::as_handle ? handles : (word & all_held) - handles, h);
+        // The readers are at the top of both halves, and a handle's reader is counted in both.
+        if (mode == lock_mode::shared && owner == held_by::handle)
+            return word >= one(mode, owner);
+        const word_type handles = word >> handles_shift;
+        return holds(owner == held_by::handle ? handles : (word & all_locks) - handles, mode);
     }
-    TURNSTILE_HOT static constexpr bool is_free_for(word_type held, lock_mode wanted) noexcept
+    TURNSTILE_HOT static constexpr bool is_free_for(word_type word, lock_mode wanted) noexcept
     {
         switch (wanted) {
         case lock_mode::nothing:
             return true;
         case lock_mode::shared:
-            return (low(held) & low(writer | many_readers)) == 0;
+            return (low(word) & low(writer | many_readers)) == 0;
         case lock_mode::upgradable:
-            return (low(held) & low(writer | upgrader)) == 0;
+            return (low(word) & low(writer | upgrader)) == 0;
         default:
-            return (low(held) & low(all_held)) == 0;
+            return (low(word) & low(all_locks)) == 0;
         }
     }
 
-    // What is done to the word without the lock, if nobody waits. A struct, since what a lambda has
-    // captured is not inlined.
+    // The change of the word without the lock, which fails if operations wait. It is a struct,
+    // because the captures of a lambda are not inlined.
     struct quick_exchange {
-        lock_mode has;
-        lock_mode wants;
-        way how;
+        lock_mode held;
+        lock_mode wanted;
+        held_by owner;
 
-        // A handle has what it gives, unless its upgrade was granted and has not completed: then
-        // there is a writer.
-        TURNSTILE_HOT constexpr word_type taken_over() const noexcept
+        // A handle holds the lock that it releases, unless its upgrade was granted and has not
+        // completed: then there is a writer, and the exchange must fail.
+        TURNSTILE_HOT constexpr word_type pending_upgrade() const noexcept
         {
-            const bool can_be_upgraded = has == lock_mode::shared || has == lock_mode::upgradable;
-            return can_be_upgraded && how == way::as_handle ? writer : 0;
+            const bool can_upgrade = held == lock_mode::shared || held == lock_mode::upgradable;
+            return can_upgrade && owner == held_by::handle ? writer : 0;
         }
 
         TURNSTILE_HOT bool operator()(word_type& word) const noexcept
         {
-            if ((low(word) & low(contended | orphaned | taken_over())) != 0 ||
-                (how == way::by_hand && !holds(word, has, how)) ||
-                !is_free_for(without(word, has, how), wants))
+            if ((low(word) & low(contended | orphaned | pending_upgrade())) != 0 ||
+                (owner == held_by::caller && !holds(word, held, owner)) ||
+                !is_free_for(without(word, held, owner), wanted))
                 return false;
-            word = with(without(word, has, how), wants, how);
+            word = with(without(word, held, owner), wanted, owner);
             return true;
         }
     };
 
-    bool overlooks_waiters(lock_mode has, lock_mode wants) const noexcept
+    bool ignores_waiters(lock_mode held, lock_mode wanted) const noexcept
     {
-        return preference_ == lock_preference::prefer_readers && has == lock_mode::nothing &&
-               wants != lock_mode::exclusive;
+        return preference_ == lock_preference::prefer_readers && held == lock_mode::nothing &&
+               wanted != lock_mode::exclusive;
     }
 
-    bool try_contended(lock_mode wants, way how) noexcept;
-    bool give_contended(lock_mode has, lock_mode keeps, way how, const void* handle) noexcept;
+    bool try_acquire_contended(lock_mode wanted, held_by owner) noexcept;
+    bool release_contended(lock_mode held, lock_mode kept, held_by owner,
+                           const void* handle) noexcept;
 
     bool admit(waiter& w) noexcept override;
     void reconsider(ready_list& ready) noexcept override;
@@ -212,27 +211,88 @@ private:
     bool keep_for_handles() noexcept override;
     void take_all(waiter_list& out) noexcept override;
 
-    word_type contend() noexcept;
-    waiter_list& line_of(const shared_waiter& w) noexcept;
+    word_type set_contended() noexcept;
+    waiter_list& queue_of(const shared_mutex_waiter& w) noexcept;
     bool has_queued() const noexcept;
-    shared_waiter* next(word_type held) noexcept;
+    shared_mutex_waiter* next_to_grant(word_type word) noexcept;
     template <class Decided>
-    void serve_with(word_type held, Decided decided) noexcept;
-    void serve(word_type held, ready_list& ready) noexcept;
-    bool give_locked(lock_mode has, lock_mode keeps, way how, ready_list& ready) noexcept;
+    void serve_with(word_type word, Decided decided) noexcept;
+    void serve(word_type word, ready_list& ready) noexcept;
+    bool release_locked(lock_mode held, lock_mode kept, held_by owner, ready_list& ready) noexcept;
     void fail_upgrade_of(const void* handle, ready_list& ready) noexcept;
 
     policy_atomic<Threading, word_type> word_{0};
     const lock_preference preference_;
     std::uint64_t arrivals_ = 0;
-    waiter_list readers_;
-    waiter_list upgraders_; // who wait for an upgradable lock
-    waiter_list upgrade_;   // who waits to upgrade: one at most
-    // Writers are in queue_.
+    // Writers wait in queue_.
+    waiter_list reader_queue_;
+    waiter_list upgradable_queue_; // waiters for an upgradable lock
+    waiter_list upgrade_queue_;    // the upgrade that waits: at most one
 };
 
 extern template class shared_mutex_state<thread_safe>;
 extern template class shared_mutex_state<strand_confined>;
 
-} // namespace detail
-} // namespace turnstile::inline v0_1
+// A wait for a Lock that holds `wanted`. The lock is made without the owner, which may be
+// destroyed by then.
+template <class Owner, class Lock, lock_mode wanted>
+struct shared_mutex_request {
+    using executor_type = typename Owner::executor_type;
+    using threading = typename Owner::threading_policy;
+    using result_type = Lock;
+    using waiter_type = shared_mutex_waiter;
+    static constexpr request_traits traits{.refundable = true};
+
+    Owner* owner;
+    shared_mutex_state<threading>* state_ptr;
+
+    const executor_type& executor() const noexcept { return owner->executor(); }
+    shared_mutex_state<threading>& state() const noexcept { return *state_ptr; }
+
+    TURNSTILE_HOT wait_decision try_now() const noexcept
+    {
+        check_strand();
+        return state_ptr->try_acquire(lock_mode::nothing, wanted) ? wait_decision::granted()
+                                                                  : wait_decision::pending();
+    }
+    void give_back() const noexcept { state_ptr->release(wanted); }
+    void prepare(shared_mutex_waiter& w) const noexcept { w.wanted_mode = wanted; }
+    Lock take_now() const noexcept { return lock_access::make<Lock>(owner, *state_ptr); }
+    void check_strand() const noexcept { BOOST_ASSERT(&owner->state() == state_ptr); }
+};
+
+// A wait to exchange `lock`, which holds `held`, for an exclusive lock. It is not refundable: if
+// its result is dropped, the held lock is released as well.
+template <class Owner, class Lock, lock_mode held>
+struct upgrade_request : shared_mutex_request<Owner, unique_lock<Owner>, lock_mode::exclusive> {
+    using base = shared_mutex_request<Owner, unique_lock<Owner>, lock_mode::exclusive>;
+    using waiter_type = upgrade_waiter;
+    static constexpr request_traits traits{};
+
+    upgrade_request(base exclusive, Lock& held_lock) noexcept : base(exclusive), lock(&held_lock) {}
+
+    Lock* lock;
+
+    wait_decision try_now() const noexcept
+    {
+        this->check_strand();
+        if (lock_access::state_of(*lock) != this->state_ptr)
+            return wait_decision::refused(errc::not_locked);
+        return this->state().try_acquire(held, lock_mode::exclusive) ? wait_decision::granted()
+                                                                     : wait_decision::pending();
+    }
+    void give_back() const noexcept { this->state().release(lock_mode::exclusive, held); }
+    void prepare(upgrade_waiter& w) const noexcept
+    {
+        w.held_mode = held;
+        w.wanted_mode = lock_mode::exclusive;
+        w.handle = lock;
+    }
+    unique_lock<Owner> take_now() const noexcept
+    {
+        lock_access::disown(*lock);
+        return base::take_now();
+    }
+};
+
+} // namespace turnstile::inline v0_1::detail
