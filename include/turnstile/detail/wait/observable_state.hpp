@@ -26,7 +26,7 @@ public:
     // As of every state, for one that publishes what it decides in admit().
     void start(waiter& w) noexcept override
     {
-        if (!listeners_.somebody())
+        if (!listeners_.has_listeners())
             return Base::start(w);
         const wait_state_ptr<Threading> keep_alive(this);
         Base::start(w);
@@ -53,7 +53,7 @@ protected:
                 teller& after;
                 ~look()
                 {
-                    if (state.has_news())
+                    if (state.has_events())
                         after.state = &state;
                 }
             } const at_the_end{*this, after};
@@ -63,7 +63,7 @@ protected:
 
     // Under the lock: whether there is anything to tell. And telling it, without the lock, with
     // a reference.
-    virtual bool has_news() const noexcept { return listeners_.has_news(); }
+    virtual bool has_events() const noexcept { return listeners_.has_events(); }
     virtual void tell() noexcept { listeners_.dispatch(); }
 
     void woken() noexcept override { tell(); }

@@ -298,7 +298,8 @@ TURNSTILE_COLD auto fail(const Request& request, wait_decision why)
 template <class Request>
 TURNSTILE_HOT wait_decision attempt_before_suspending(Request& request, bool may_skip)
 {
-    return may_skip && coop_budget::spend() ? request.try_now() : wait_decision::unattempted();
+    return may_skip && coop_budget::try_consume() ? request.try_now()
+                                                  : wait_decision::unattempted();
 }
 
 // A coroutine that need not wait does not suspend: it tries first. Where dropping the result
@@ -333,7 +334,7 @@ auto wait_in_coroutine(Request request)
     [[maybe_unused]] auto supplies = supplies_for(request);
     operation_frame<Request, typename Shape::executor_type> operation(request, decision);
     co_await std::move(operation); // stays where it is: Asio wants to see an rvalue
-    coop_budget::renew();
+    coop_budget::reset();
     exception.rethrow();
     // NOLINTBEGIN(bugprone-use-after-move)
     if (!operation.result().decision().is_granted()) [[unlikely]]
