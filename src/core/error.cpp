@@ -69,17 +69,17 @@ std::string_view to_string(errc code) noexcept
     case errc::broken:
         return "the barrier is broken";
     case errc::over_release:
-        return "release exceeds the maximum";
+        return "the release would exceed the maximum";
     case errc::not_locked:
-        return "the lock is not held, or not by this caller";
+        return "the caller does not hold the lock";
     case errc::negative_count:
         return "the count would fall below its lower bound";
     case errc::too_large:
-        return "more was requested than can ever be available";
+        return "the request exceeds the amount that the object can ever grant";
     case errc::invalid_argument:
         return "an argument is out of range";
     case errc::rejected:
-        return "rejected: no room, or nothing more is accepted";
+        return "the operation was rejected because the object has no room for it";
     case errc::rate_limited:
         return "the rate limit is exceeded";
     case errc::circuit_open:
@@ -91,11 +91,11 @@ std::string_view to_string(errc code) noexcept
     case errc::predicate_failed:
         return "the predicate threw an exception";
     case errc::sender_gone:
-        return "the sender is gone, and has sent nothing";
+        return "the sender was destroyed without sending";
     case errc::upgrade_conflict:
-        return "another upgrade of the lock is waiting already";
+        return "another upgrade of the lock is already waiting";
     case errc::operation_failed:
-        return "the operation threw an exception";
+        return "the operation threw an exception without an error code";
     case errc::context_mismatch:
         return "the mutex and the condition belong to different execution contexts";
     }

@@ -40,7 +40,7 @@ void retry_budget::deposit(nanoseconds now) noexcept
         if (balance_ >= token)
             note(false);
     }
-    if (listeners_.somebody())
+    if (listeners_.has_listeners())
         listeners_.dispatch();
 }
 
@@ -55,7 +55,7 @@ bool retry_budget::withdraw(nanoseconds now) noexcept
         ++(enough ? withdrawals_ : refusals_);
         note(!enough);
     }
-    if (listeners_.somebody())
+    if (listeners_.has_listeners())
         listeners_.dispatch();
     return enough;
 }
@@ -68,7 +68,7 @@ void retry_budget::refund() noexcept
         --withdrawals_;
         note(false);
     }
-    if (listeners_.somebody())
+    if (listeners_.has_listeners())
         listeners_.dispatch();
 }
 

@@ -6,7 +6,7 @@
 
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/operation.hpp>
-#include <turnstile/detail/call/observing_handler.hpp>
+#include <turnstile/detail/call/inspecting_handler.hpp>
 #include <turnstile/detail/call/operation_start.hpp>
 #include <turnstile/sync/semaphore.hpp>
 
@@ -408,7 +408,7 @@ BOOST_AUTO_TEST_CASE(an_observer_sees_the_failure_and_is_gone_before_the_handler
         done.handler([] {})(ec);
     };
     detail::start(timer.async_wait(asio::deferred), io.get_executor(),
-                  detail::observe<void(error_code)>(
+                  detail::inspect_result<void(error_code)>(
                       asio::bind_cancellation_slot(signal.slot(), handler),
                       [&, p = std::move(permit)](const failure& f) { seen = f; }));
     kit::poll_leaves_work(io);

@@ -170,10 +170,10 @@ BOOST_FIXTURE_TEST_CASE(a_coroutine_that_has_to_wait_is_left_alone_once_it_is_go
 
 BOOST_FIXTURE_TEST_CASE(what_a_coroutine_was_granted_is_given_back_before_it_is_gone, fixture)
 {
-    while (coop_budget::spend()) { // so that the next does not take the short cut
+    while (coop_budget::try_consume()) { // so that the next does not take the short cut
     }
     for (unsigned i = 0; i != coop_budget::size; ++i)
-        BOOST_TEST_REQUIRE(coop_budget::spend());
+        BOOST_TEST_REQUIRE(coop_budget::try_consume());
     spawn();
     BOOST_CHECK_THROW(io.run(), no_luck);
     BOOST_TEST(frame_is_gone);

@@ -123,19 +123,19 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(while_one_tells_only_so_much_is_added, P, kit::pol
     std::size_t told = 0;
     list.add([&](int event) {
         BOOST_TEST(std::size_t(event) == told); // in order
-        if (++told > 2 * list_type::most_added)
+        if (++told > 2 * list_type::max_added)
             return;
         list.publish(event + 1);
         list.dispatch();
     });
     list.publish(0);
     list.dispatch();
-    BOOST_TEST(told == 1 + list_type::most_added);
+    BOOST_TEST(told == 1 + list_type::max_added);
     BOOST_TEST(list.dropped() == 1U);
     told = 0;
     list.publish(0);
     list.dispatch();
-    BOOST_TEST(told == 1 + list_type::most_added); // the next may tell as much again
+    BOOST_TEST(told == 1 + list_type::max_added); // the next may tell as much again
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(the_newest_of_too_many_are_dropped_and_counted, P, kit::policies)
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_newest_of_too_many_are_dropped_and_counted, P,
     list_type list;
     int last = -1;
     list.add([&](int event) { last = event; });
-    const int most = list_type::most_kept;
+    const int most = list_type::max_queued;
     for (int i = 0; i != most + 3; ++i)
         list.publish(i);
     BOOST_TEST(list.dropped() == 3U);

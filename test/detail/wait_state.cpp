@@ -81,12 +81,12 @@ BOOST_AUTO_TEST_CASE(a_buffer_serves_what_fits_and_the_heap_the_rest)
 BOOST_AUTO_TEST_CASE(the_budget_refuses_once_in_every_129)
 {
     using turnstile::detail::coop_budget;
-    while (coop_budget::spend()) {
+    while (coop_budget::try_consume()) {
     }
     for (int round = 0; round != 3; ++round) {
         for (unsigned i = 0; i != coop_budget::size; ++i)
-            BOOST_TEST(coop_budget::spend());
-        BOOST_TEST(!coop_budget::spend());
+            BOOST_TEST(coop_budget::try_consume());
+        BOOST_TEST(!coop_budget::try_consume());
     }
 }
 
@@ -101,11 +101,11 @@ BOOST_AUTO_TEST_CASE(a_coroutine_that_waits_has_its_whole_budget_again)
     asio::co_spawn(
         io,
         [&]() -> asio::awaitable<void> {
-            while (coop_budget::spend()) {
+            while (coop_budget::try_consume()) {
             }
-            BOOST_TEST(coop_budget::spend());
+            BOOST_TEST(coop_budget::try_consume());
             const auto lock = co_await mutex.async_lock();
-            while (coop_budget::spend())
+            while (coop_budget::try_consume())
                 ++left;
         },
         asio::detached);

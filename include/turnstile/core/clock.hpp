@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The clock policy: every time-based object takes its clock as a template parameter, and
-// every policy counts in integer nanoseconds that saturate instead of overflowing.
+// The clock that objects with deadlines use, as a template parameter, and durations in integer
+// nanoseconds whose arithmetic saturates instead of overflowing.
 #pragma once
 
 #include <turnstile/detail/util/checked_arithmetic.hpp>
@@ -13,10 +13,10 @@
 
 namespace turnstile::inline v0_1 {
 
-/// A clock Turnstile can be driven by: `std::chrono::steady_clock`, or a test's own. The
-/// requirements are those of the standard's *Clock* (libc++ has no `std::chrono::is_clock`).
+/// A clock that can drive an object of Turnstile: `std::chrono::steady_clock`, or a clock that a
+/// test advances by hand. It meets the *Clock* requirements of the standard.
 template <class T>
-concept clock_policy = requires
+concept clock_policy = requires // libc++ has no std::chrono::is_clock
 {
     typename T::rep;
     typename T::period;
@@ -28,13 +28,13 @@ concept clock_policy = requires
     T::is_steady;
 };
 
-/// What objects use unless another clock is named.
+/// The clock of objects that name no other.
 using default_clock = std::chrono::steady_clock;
 
-/// The resolution all policies compute in.
+/// The duration in which Turnstile computes and reports.
 using nanoseconds = std::chrono::duration<std::int64_t, std::nano>;
 
-/// Adds, and stays at the largest or smallest value where the sum does not fit.
+/// Returns `a + b`, or the largest or smallest value if the sum is out of range.
 constexpr nanoseconds saturating_add(nanoseconds a, nanoseconds b) noexcept
 {
     std::int64_t sum = 0;
@@ -43,7 +43,7 @@ constexpr nanoseconds saturating_add(nanoseconds a, nanoseconds b) noexcept
     return b.count() > 0 ? nanoseconds::max() : nanoseconds::min();
 }
 
-/// Subtracts, and stays at the largest or smallest value where the difference does not fit.
+/// Returns `a - b`, or the largest or smallest value if the difference is out of range.
 constexpr nanoseconds saturating_sub(nanoseconds a, nanoseconds b) noexcept
 {
     std::int64_t difference = 0;
@@ -52,7 +52,7 @@ constexpr nanoseconds saturating_sub(nanoseconds a, nanoseconds b) noexcept
     return b.count() < 0 ? nanoseconds::max() : nanoseconds::min();
 }
 
-/// Multiplies, and stays at the largest or smallest value where the product does not fit.
+/// Returns `a * factor`, or the largest or smallest value if the product is out of range.
 constexpr nanoseconds saturating_mul(nanoseconds a, std::int64_t factor) noexcept
 {
     std::int64_t product = 0;
@@ -61,8 +61,8 @@ constexpr nanoseconds saturating_mul(nanoseconds a, std::int64_t factor) noexcep
     return (a.count() < 0) == (factor < 0) ? nanoseconds::max() : nanoseconds::min();
 }
 
-/// Converts any duration, floating-point ones included, to nanoseconds; a value out of range
-/// becomes the nearest one in it, and not-a-number becomes zero.
+/// Converts a duration of any type, floating-point types included, to nanoseconds. A value that is
+/// out of range becomes the largest or smallest value; not-a-number becomes zero.
 template <class Rep, class Period>
 constexpr nanoseconds saturating_nanoseconds(std::chrono::duration<Rep, Period> d) noexcept
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Every test for a version of Boost, or for what else is there, in one place.
+// The supported versions of Boost, the macros that depend on the version, and the names that
+// Turnstile uses from Boost. No other header tests a version.
 #pragma once
 
 #include <boost/asio/version.hpp>
@@ -8,10 +9,10 @@
 #include <boost/version.hpp>
 
 #if BOOST_VERSION < 108100
-#    error "Turnstile needs Boost 1.81 or newer"
+#    error "Turnstile requires Boost 1.81 or newer"
 #endif
 
-// Boost 1.82 brought the associated immediate executor.
+/// 1 if Boost has the associated immediate executor (1.82 and newer), otherwise 0.
 #if BOOST_VERSION >= 108200
 #    define TURNSTILE_HAS_IMMEDIATE_EXECUTOR 1
 #else

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The completion tokens an operation takes, and the one used when a caller names none.
+// The completion tokens that an initiating function accepts, and the token that it uses if the
+// caller passes none.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -22,8 +23,9 @@ struct default_token<Executor> {
     using type = typename Executor::default_completion_token_type;
 };
 
-// The default token of a free function that takes an executor. The type of that executor is an
-// accident of the call, so by default the call can be awaited in an ordinary awaitable<T>.
+// The default token of a free function that takes an executor. Unlike the executor type of an I/O
+// object, the type of this argument is not chosen to match a coroutine, so the default is a token
+// for awaitable<T>, whatever the executor is.
 template <class Executor>
 struct call_token {
     using type = asio::use_awaitable_t<>;
@@ -40,13 +42,14 @@ using call_token_t = typename call_token<Executor>::type;
 
 } // namespace detail
 
-/// A completion token for an operation with the signature `void(error_code, T)`, or
-/// `void(error_code)` if T is void.
+/// A completion token for the signature `void(error_code, T)`, or `void(error_code)` if `T` is
+/// void.
 template <class Token, class T>
 concept token_for = asio::completion_token_for<Token, typename detail::signature_of<T>::type>;
 
-/// The executor's own default where somebody named one (`as_default_on`), else
-/// `use_awaitable_t<Executor>`, on every supported Boost: `co_await m.async_lock()` works.
+/// The default completion token of an I/O object: that of its executor type if it has one
+/// (`as_default_on`), otherwise `use_awaitable_t<Executor>`. So `co_await m.async_lock()` works
+/// with every supported version of Boost.
 template <class Executor>
 using default_token_t = typename detail::default_token<Executor>::type;
 

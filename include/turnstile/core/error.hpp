@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// What can go wrong, other than a cancellation (asio::error::operation_aborted).
+// The errors that Turnstile itself reports, as an error code enumeration with its own category. A
+// cancelled operation is not among them: it completes with asio::error::operation_aborted.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -10,36 +11,39 @@
 
 namespace turnstile::inline v0_1 {
 
-/// Every error Turnstile itself reports. Each compares equal to the `std::errc` /
-/// `boost::system::errc` condition that fits it best.
+/// The errors that Turnstile reports. Each one compares equal to the condition of `std::errc` and
+/// `boost::system::errc` that fits it best. A call that an object refuses leaves the state of the
+/// object unchanged.
 enum class errc {
-    closed = 1,        ///< The object was closed; it takes no more operations.
-    timed_out,         ///< The time allowed for the operation ran out.
-    broken,            ///< The barrier was broken by another party.
-    over_release,      ///< The release would exceed the maximum; nothing was released.
-    not_locked,        ///< The mutex is not locked, so it cannot be unlocked or waited with.
-    negative_count,    ///< The count would fall below its lower bound; it was left as it was.
-    too_large,         ///< More was asked for than the object can ever give.
-    invalid_argument,  ///< An argument is out of its range; the call did nothing.
-    rejected,          ///< There is no room for this operation, and its policy is not to wait.
-    rate_limited,      ///< The rate limit leaves no room for this operation now.
-    circuit_open,      ///< The circuit breaker is open.
+    closed = 1,        ///< The object is closed, and accepts no further operation.
+    timed_out,         ///< The operation did not complete within its time limit.
+    broken,            ///< The barrier is broken.
+    over_release,      ///< The release would exceed the maximum of the semaphore.
+    not_locked,        ///< The caller does not hold the lock that the call needs.
+    negative_count,    ///< The count would fall below its lower bound.
+    too_large,         ///< The request exceeds the amount that the object can ever grant.
+    invalid_argument,  ///< An argument or an option is out of range.
+    rejected,          ///< The object has no room for the operation, which may not wait.
+    rate_limited,      ///< The rate limiter cannot grant the request in time.
+    circuit_open,      ///< The circuit breaker is open, and does not start the operation.
     retries_exhausted, ///< Every attempt allowed has failed; for those who retry themselves:
                        ///< `retry` delivers what the last attempt has ended with.
-    over_count,        ///< The count would rise above its upper bound; it was left as it was.
-    predicate_failed,  ///< The predicate that was waited for threw an exception.
-    sender_gone,       ///< The sending end is gone, and has sent nothing.
-    upgrade_conflict,  ///< Another upgrade waits already; both would wait for each other.
+    over_count,        ///< The count would rise above its upper bound.
+    predicate_failed,  ///< The predicate of the wait threw an exception.
+    sender_gone,       ///< The sender was destroyed without sending.
+    upgrade_conflict,  ///< Another upgrade is waiting; the two would wait for each other forever.
     operation_failed,  ///< The operation threw an exception that carries no error code.
-    context_mismatch,  ///< The mutex and the condition are of different execution contexts.
+    context_mismatch,  ///< The mutex and the condition belong to different execution contexts.
 };
 
-/// The category of `errc`, named "turnstile".
+/// Returns the category of `errc`. Its name is "turnstile".
 TURNSTILE_EXPORT const boost::system::error_category& error_category() noexcept;
 
-/// The message of an error, as `make_error_code(code).message()` gives it.
+/// Returns the message of an error, the same as `make_error_code(code).message()`.
 TURNSTILE_EXPORT std::string_view to_string(errc code) noexcept;
 
+/// Makes an error code in the category of `errc`; Boost.System finds it when an `errc` is
+/// converted.
 inline error_code make_error_code(errc code) noexcept
 {
     return {static_cast<int>(code), error_category()};
@@ -47,13 +51,13 @@ inline error_code make_error_code(errc code) noexcept
 
 namespace detail {
 
-// The two ways of reporting an error from a synchronous function, written once: the
-// overload without an error_code& calls the one with it through this.
+// Throws system_error if `ec` is set. The throwing form of a synchronous function calls the form
+// with an error_code&, and passes the result to this function.
 TURNSTILE_EXPORT void throw_if(const error_code& ec, const char* where);
-// For what is known to be an error.
+// Throws system_error with `code`.
 [[noreturn]] TURNSTILE_COLD TURNSTILE_EXPORT void throw_error(errc code, const char* where);
-// For options: throws `errc::invalid_argument` with a text that names the member and its rule, if
-// there is one.
+// Reports the result of a check of options: `rule` is null, or a text that names the member and its
+// rule, which is thrown with errc::invalid_argument.
 inline void throw_if_wrong(const char* rule)
 {
     if (rule)

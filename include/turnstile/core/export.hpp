@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-// Attributes. TURNSTILE_EXPORT marks what lives in the compiled library.
+// The attributes of functions and classes of the library. The header includes nothing, so that the
+// smallest headers can use it.
 //
-// TURNSTILE_SHARED comes with the CMake target and the .pc file of a shared build;
-// TURNSTILE_BUILDING is defined only while the library itself is compiled.
+// TURNSTILE_EXPORT marks a function or a class whose definition is in the compiled library. Two
+// macros from outside decide its expansion on Windows: the CMake target and the .pc file of a
+// shared build define TURNSTILE_SHARED; the build of the library defines TURNSTILE_BUILDING.
 #pragma once
 
 #if defined(_WIN32) || defined(__CYGWIN__)
@@ -14,15 +16,16 @@
 #        define TURNSTILE_EXPORT __declspec(dllimport)
 #    endif
 #else
-// Also in a static build: types that cross shared libraries (exceptions, error
-// categories, services) keep one identity in the whole program.
+// In a static build, too: a type that shared libraries of the program exchange (an exception, the
+// error category, a service) must be the same type in all of them.
 #    define TURNSTILE_EXPORT __attribute__((visibility("default")))
 #endif
 
-// TURNSTILE_COLD marks what is seldom called, and would only bloat its callers;
-// TURNSTILE_HOT what is smaller than a call of it, or part of every wait: how much else is in a
-// translation unit would decide whether GCC inlines it. Builds with asserts are for debugging, and
-// are compiled an eighth quicker without.
+// TURNSTILE_COLD marks a function that is seldom called and would only enlarge its callers.
+// TURNSTILE_NOINLINE marks a function that is called often and must not be inlined.
+// TURNSTILE_HOT marks a function that is smaller than a call of it, or part of every wait. It is
+// always inlined in a build with NDEBUG, because otherwise GCC decides by the amount of other code
+// in the translation unit; a debug build compiles faster without.
 #if defined(__GNUC__)
 #    define TURNSTILE_COLD [[gnu::noinline, gnu::cold]]
 #    define TURNSTILE_NOINLINE [[gnu::noinline]]

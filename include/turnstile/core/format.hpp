@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// fmt formatters for the enumerations of the library, of all layers.
+// Formatters for fmt: the public enumerations of all layers, and errc. This is the only header
+// that includes fmt, which is why it is separate and small.
 #pragma once
 
 #include <turnstile/core/enum_names.hpp>
@@ -9,7 +10,8 @@
 
 #include <string_view>
 
-/// `fmt::format("{}", circuit_state::half_open)` gives what `to_string` does: "half_open".
+/// Formats an enumerator as `to_string` does: `fmt::format("{}", circuit_state::half_open)` is
+/// "half_open". The format specification is that of a string.
 template <turnstile::detail::named_enum E>
 struct fmt::formatter<E> : fmt::formatter<std::string_view> {
     template <class Context>
@@ -19,7 +21,8 @@ struct fmt::formatter<E> : fmt::formatter<std::string_view> {
     }
 };
 
-/// `fmt::format("{}", errc::closed)` gives what `to_string` does: the message of the error.
+/// Formats an error as `to_string` does: `fmt::format("{}", errc::closed)` is the message of the
+/// error.
 template <>
 struct fmt::formatter<turnstile::errc> : fmt::formatter<std::string_view> {
     template <class Context>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Operations: anything Asio can initiate, as one concept. What runs operations for others
-// (timeout, retry, breaker, groups...) takes them in this form.
+// Operations as arguments: one concept for everything that Asio can initiate. Components that run
+// an operation for the caller (timeout, retry, circuit breaker, pipeline) take it in this form.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -16,20 +16,22 @@
 
 namespace turnstile::inline v0_1 {
 
-/// An asynchronous operation that has not been started. Either
-/// - a callable that takes a completion token, and whose completion signature Asio can tell:
-///   what `asio::deferred` yields, or a lambda that passes it on,
-///   `[&](auto token) { return timer.async_wait(std::move(token)); }`; or
-/// - a function without parameters that returns an `asio::awaitable<T, E>`: it is started with
-///   `co_spawn`, and has the signature `void(std::exception_ptr, T)`.
+/// An asynchronous operation that has not been started. It is one of these:
+/// - A callable object that takes a completion token, and whose completion signature Asio can
+///   deduce: the result of an initiating function with `asio::deferred`, or a lambda that passes
+///   its token to an initiating function,
+///   `[&](auto token) { return timer.async_wait(std::move(token)); }`.
+/// - A function without parameters that returns an `asio::awaitable<T, E>`. It is started with
+///   `co_spawn`, and its completion signature is `void(std::exception_ptr, T)`.
 ///
-/// An operation is invoked as an rvalue, once. The handler it gets can be moved, not copied.
+/// An operation is invoked once, as an rvalue. The completion handler that it receives can be
+/// moved, but not copied.
 template <class Op>
 concept operation = detail::token_operation<std::remove_cvref_t<Op>> ||
     detail::coroutine_operation<std::remove_cvref_t<Op>>;
 
-/// An operation that can be started several times, as retry and hedge do: each time a copy
-/// is made and invoked, and the original stays as it is.
+/// An operation that can be started several times, as retry and hedge do. A copy of the operation
+/// is made and invoked for each start; the original is not changed.
 template <class Op>
 concept repeatable_operation = operation<Op> && std::copy_constructible<std::decay_t<Op>>;
 
@@ -37,31 +39,40 @@ concept repeatable_operation = operation<Op> && std::copy_constructible<std::dec
 template <operation Op>
 using operation_signature_t = typename detail::operation_signature<std::remove_cvref_t<Op>>::type;
 
-/// A completion token that an operation can be started with.
+/// A completion token for the completion signature of an operation.
 template <class Token, class Op>
 concept operation_token_for = asio::completion_token_for<Token, operation_signature_t<Op>>;
 
-/// What went wrong with an operation: an error code, an exception, or nothing.
+/// The failure of an operation: an error code, an exception, or none of them if it succeeded.
 ///
-/// Signatures are read like this: `void(error_code, Ts...)` has failed if the error is set,
-/// `void(exception_ptr, Ts...)` if there is an exception; any other never fails.
+/// The completion signature of the operation determines how it reports a failure. With
+/// `void(error_code, Ts...)` it has failed if the error code is set, with
+/// `void(exception_ptr, Ts...)` if the exception is not null. With any other signature an operation
+/// never fails.
+///
+/// @par Thread safety
+/// Distinct objects: safe. Shared objects: safe for const functions.
 class failure {
 public:
+    /// No failure: the operation succeeded.
     failure() noexcept = default;
+    /// The failure that `code` reports, or none if `code` is not set.
     failure(const error_code& code) noexcept : code_(code) {}
+    /// The failure that `exception` reports, or none if it is null.
     failure(std::exception_ptr exception) noexcept : exception_(std::move(exception)) {}
 
-    /// Whether it has failed.
+    /// Returns whether the operation has failed.
     explicit operator bool() const noexcept { return code_ || exception_; }
 
-    /// The error: of an exception, what a `system_error` carries, `not_enough_memory` for
-    /// `bad_alloc`, and `errc::operation_failed` for any other.
+    /// Returns the error code. For an exception it is the code of a `system_error`,
+    /// `not_enough_memory` for a `bad_alloc`, and `errc::operation_failed` for any other exception.
     TURNSTILE_EXPORT error_code code() const noexcept;
 
-    /// The exception, if that is how it failed; else null.
+    /// Returns the exception if the operation reported one, otherwise null.
     const std::exception_ptr& exception() const noexcept { return exception_; }
 
-    /// Whether it was cancelled: `operation_aborted`, in either form.
+    /// Returns whether the operation was cancelled: the code is `operation_aborted`, also if an
+    /// exception carries it.
     TURNSTILE_EXPORT bool is_cancelled() const noexcept;
 
 private:
@@ -69,18 +80,18 @@ private:
     std::exception_ptr exception_;
 };
 
-/// A stage wraps operations: `stage.async_call(operation, token)` is an initiating function
-/// that runs the operation under its protection.
+/// A stage of a `pipeline`, such as a circuit breaker, a bulkhead, a rate limiter or a class of the
+/// user: `stage.async_call(operation, token)` is an initiating function that runs the operation.
+/// The pipeline calls the stage as an lvalue, and the stage must outlive the pipeline.
 ///
-/// It is called as an lvalue, and must outlive the pipeline that refers to it.
-///
-/// This is the one form that a circuit breaker, a bulkhead, a rate limiter or a user's own
-/// class needs to have to be part of a `pipeline`:
-/// - the operation is taken by value or forwarding reference, and may be any `operation`;
-/// - the signature is `operation_signature_t<Op>`, and results pass through unchanged;
-/// - a failure of the stage's own (`errc::circuit_open`, ...) takes the place of the
-///   operation's: `detail::result_traits<Signature>::from_error(ec)`;
-/// - the handler's executor, allocator and cancellation slot are the operation's, too.
+/// A stage keeps these rules:
+/// - It takes the operation by value or by forwarding reference, and accepts every `operation`.
+/// - Its completion signature is `operation_signature_t<Op>`, and it passes the results of the
+///   operation on unchanged.
+/// - It reports a failure of its own, such as `errc::circuit_open`, in the first argument of that
+///   signature: as an error code, or as an exception pointer to a `system_error`.
+/// - The operation receives the associated executor, allocator and cancellation slot of the
+/// handler.
 template <class Stage, class Op>
 concept stage_for = operation<Op> && requires(Stage& stage, Op op)
 {

@@ -64,7 +64,7 @@ template <clock_policy Clock, class Duration, class Token = asio::use_awaitable_
 auto timeout_at(std::chrono::time_point<Clock, Duration> when, Token&& token = Token())
 {
     return detail::timeout_token<detail::time_at<Clock>, std::decay_t<Token>>{
-        {detail::in_steps_of(when)}, std::forward<Token>(token)};
+        {detail::ceil_to_clock(when)}, std::forward<Token>(token)};
 }
 
 /// Runs an operation with a time limit: like `timeout_after`, for operations of either kind.

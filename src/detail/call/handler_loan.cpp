@@ -8,11 +8,11 @@ namespace turnstile::inline v0_1::detail {
 namespace {
 
 constexpr std::size_t cache_line = 64;
-constexpr std::size_t mutex_count = 64; // loans that end at the same moment seldom meet
+constexpr std::size_t mutex_count = 64; // so that two loans seldom use the same mutex
 
 struct alignas(cache_line) loan_mutex : spin_mutex {};
 
-// By the address of the block, which is the same also when it is gone.
+// Chosen by the address of the block, which is known even after the block was freed.
 loan_mutex& mutex_of(const loan_block* block) noexcept
 {
     static constinit loan_mutex mutexes[mutex_count];
@@ -21,19 +21,19 @@ loan_mutex& mutex_of(const loan_block* block) noexcept
 
 } // namespace
 
-loan_state loan_lender::leave(loan_block& block) noexcept
+loan_state loan_lender::detach(loan_block& block) noexcept
 {
     loan_state state = state_.load(std::memory_order_acquire);
     if (state != loan_state::lent)
         return state;
     const std::lock_guard lock(mutex_of(&block));
     state = state_.load(std::memory_order_relaxed);
-    if (state == loan_state::lent) // then the block is there
+    if (state == loan_state::lent) // under the mutex: the block still exists
         block.lender_.store(nullptr, std::memory_order_release);
     return state;
 }
 
-bool loan_block::tell_lender(loan_state state) noexcept
+bool loan_block::notify_lender(loan_state state) noexcept
 {
     const std::lock_guard lock(mutex_of(this));
     loan_lender* lender = lender_.load(std::memory_order_relaxed);
@@ -41,7 +41,7 @@ bool loan_block::tell_lender(loan_state state) noexcept
         return false;
     if (state == loan_state::called)
         lender->caller_ = std::this_thread::get_id();
-    lender->state_.store(state, std::memory_order_release); // then it may leave
+    lender->state_.store(state, std::memory_order_release); // the lender may detach after this
     return true;
 }
 

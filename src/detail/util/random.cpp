@@ -6,7 +6,7 @@
 namespace turnstile::inline v0_1::detail {
 namespace {
 
-std::uint64_t read_system_source()
+std::uint64_t read_random_device()
 {
     std::random_device device;
     return (std::uint64_t(device()) << 32) | device();
@@ -16,7 +16,7 @@ std::uint64_t read_system_source()
 
 std::uint64_t random_seed()
 {
-    thread_local random_source seeds(read_system_source());
+    thread_local random_source seeds(read_random_device());
     return seeds.next();
 }
 

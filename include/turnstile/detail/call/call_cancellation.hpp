@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
+// The connection between the cancellation slot of a caller and the supervisor that the slot
+// cancels. The slot holds a shared reference to it, and so does the supervisor (supervision.hpp).
+//
+// Invariant: the slot is assigned once, and is not touched after that. A signal that is emitted on
+// any thread, and however late, reaches the supervisor while it exists, and otherwise does nothing.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -13,14 +18,12 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// Stands between a caller's cancellation slot and what it cancels. The slot is filled once,
-// and never touched again; a signal emitted from any thread, also late, finds the target or
-// nothing.
 class call_cancellation {
 public:
     class target {
     public:
-        // Called under the relay's lock: false if it is over, else accept() follows.
+        // Called under the lock. Returns false if the call has ended; otherwise the target stays
+        // alive until accept(), which follows.
         virtual bool try_hold() noexcept = 0;
         virtual void accept(asio::cancellation_type_t type) = 0;
 
@@ -48,7 +51,7 @@ public:
         target_ = nullptr;
     }
 
-    // Null if nobody can cancel this handler.
+    // Returns null if the handler has no connected slot.
     template <class Handler>
     static std::shared_ptr<call_cancellation> connect(const Handler& handler, target& t)
     {

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: BSL-1.0
+// A completion handler that is lent to an operation while its initiating function runs. If the
+// initiating function throws and has not kept the handler, the handler returns to the lender, which
+// can deliver the failure to it. operation_start.hpp starts operations in this way.
+//
+// The handler is moved into a block from its own allocator, and the operation receives a
+// lent_handler that points to the block. The lender is on the stack of the initiating function.
+// Either side may end first: the operation may complete on another thread while the initiating
+// function is still running. By then the handler has run, its memory is free and its allocator may
+// be destroyed.
+//
+// Invariants:
+// - The lender does not touch the block after the handler was called, and the operation does not
+//   touch the lender after it has detached. A mutex that belongs to neither side guards both.
+// - The memory of the handler is free when the handler is called.
 #pragma once
 
-// A handler that is lent to an operation: if the initiation throws, and the operation has not
-// kept the handler, it is back.
-//
-// The operation may be over, on another thread, before its initiation is. By then the handler has
-// run, its memory is free and its allocator may be gone, so the lender must not touch them any
-// more; nor may the operation touch the lender once that has left. Both make sure under a mutex
-// that belongs to neither.
-
 #include <turnstile/core/export.hpp>
-#include <turnstile/detail/call/wraps_handler.hpp>
+#include <turnstile/detail/call/handler_wrapper.hpp>
 #include <turnstile/detail/post/handler_allocator.hpp>
 #include <turnstile/detail/util/spin_mutex.hpp>
 
@@ -22,24 +28,24 @@
 namespace turnstile::inline v0_1::detail {
 
 enum class loan_state {
-    with_lender, // not lent yet, or back
-    lent,
-    called, // and gone
+    with_lender, // the handler is not lent yet, or has returned
+    lent,        // the operation has the handler
+    called,      // the operation has called the handler; the block is freed
 };
 
 class loan_block;
 
-// The lender's end of a loan, on its stack.
+// The side of the initiating function.
 class loan_lender {
 public:
     loan_lender() = default;
     loan_lender(const loan_lender&) = delete;
     loan_lender& operator=(const loan_lender&) = delete;
 
-    // Says what has become of the loan. If it is still out, the lender does not hear of it
-    // again, and must not touch the block.
-    TURNSTILE_EXPORT loan_state leave(loan_block& block) noexcept;
-    // After that: whether the handler was called, and by this thread.
+    // Ends the part of the lender, and returns the state of the loan. Unless the handler is with
+    // the lender, the lender must not touch the block from here on.
+    TURNSTILE_EXPORT loan_state detach(loan_block& block) noexcept;
+    // After detach(): whether this thread has called the handler.
     bool was_called_here() const noexcept { return caller_ == std::this_thread::get_id(); }
 
 private:
@@ -49,7 +55,7 @@ private:
     std::thread::id caller_;
 };
 
-// The operation's end of it, in a block with the handler.
+// The side of the operation, in a block with the handler.
 class loan_block {
 public:
     void lend_by(loan_lender& lender) noexcept
@@ -58,24 +64,25 @@ public:
         lender_.store(&lender, std::memory_order_relaxed);
     }
 
-    // The handler is about to be called. From here on nobody else touches the block.
+    // Called before the handler. From here on only the operation touches the block.
     void call() noexcept
     {
         if (lender_.load(std::memory_order_acquire)) [[unlikely]]
-            tell_lender(loan_state::called);
+            notify_lender(loan_state::called);
     }
 
-    // The handler will not be called. True if the lender takes the block back.
+    // The operation destroys the handler without calling it. Returns true if the block returns to
+    // the lender.
     bool give_back() noexcept
     {
-        return lender_.load(std::memory_order_acquire) && tell_lender(loan_state::with_lender);
+        return lender_.load(std::memory_order_acquire) && notify_lender(loan_state::with_lender);
     }
 
 private:
     friend loan_lender;
 
-    // False if it has left.
-    TURNSTILE_EXPORT bool tell_lender(loan_state state) noexcept;
+    // Returns false if the lender has detached.
+    TURNSTILE_EXPORT bool notify_lender(loan_state state) noexcept;
 
     std::atomic<loan_lender*> lender_{nullptr};
 };
@@ -84,7 +91,7 @@ template <class Handler>
 struct loan_block_of : loan_block {
     explicit loan_block_of(Handler&& h) : handler(std::move(h)) {}
 
-    // Ends the block.
+    // Returns the handler, and frees the block.
     template <class Allocator>
     Handler take(const Allocator& allocator)
     {
@@ -96,7 +103,7 @@ struct loan_block_of : loan_block {
     Handler handler;
 };
 
-// What the operation gets. All memory of the handler is free when that is called.
+// The completion handler that the operation receives.
 template <class Handler>
 class lent_handler {
 public:
@@ -128,7 +135,8 @@ public:
 
     const Handler& get() const noexcept { return block_->handler; }
 
-    // Asio asks for it even after a move, if what it moved the handler into then throws.
+    // A copy, because Asio calls this also after a move, if the function that it moved the handler
+    // into throws.
     allocator_type get_allocator() const noexcept { return allocator_; }
 
 private:
@@ -136,8 +144,8 @@ private:
     loan_block_of<Handler>* block_;
 };
 
-// Who lends, for the time of the initiation. The memory is from the handler's allocator; if there
-// is none, the handler has not been moved from.
+// A loan for the time of one initiating function. If the constructor throws for lack of memory, the
+// handler has not been moved from.
 template <class Handler>
 class handler_loan {
     using block = loan_block_of<Handler>;
@@ -163,11 +171,11 @@ public:
         return lent_handler<Handler>(*block_, allocator_);
     }
 
-    // The end of the initiation: whether the handler is back, and to be taken. If not, it was
-    // called, or whoever has it now completes it.
+    // Ends the loan. Returns true if the handler has returned; take() returns it. Otherwise the
+    // operation has called the handler, or will call it.
     bool end() noexcept
     {
-        if (block_ && lender_.leave(*block_) != loan_state::with_lender)
+        if (block_ && lender_.detach(*block_) != loan_state::with_lender)
             block_ = nullptr;
         return block_ != nullptr;
     }

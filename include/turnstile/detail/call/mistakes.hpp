@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
+// Compile-time messages for frequent mistakes in calls. Each function that takes an operation has a
+// second overload for arguments that are not operations, constrained by `mistaken_operation`. This
+// overload returns explain_operation(), whose static_assert explains the mistake.
 //
-// Mistakes in calls, explained. A function that takes an operation has a second overload for an
-// argument that is none, constrained by `mistaken_operation`; it returns `explain_operation`, whose
-// static_assert is then the first error, and nothing of the real function is instantiated.
+// Invariant: the message is the first error of the compiler, because the function itself is not
+// instantiated, and a mistaken call causes no further error. The tests in test/mistakes/ check
+// both.
 #pragma once
 
 #include <turnstile/core/operation.hpp>
@@ -14,27 +17,27 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// False, but only when it is used.
+// False, in a form that a static_assert evaluates only when the template is instantiated.
 template <class T>
 constexpr bool is_never = false;
 
-// What is given for a duration by those who forget its unit.
+// An argument for a duration whose unit was forgotten.
 template <class T>
 concept number_without_unit = std::is_arithmetic_v<T>;
 
-// `stage_for` asks whether a call is possible: that is no mistake.
+// The call is not a probe by the concept `stage_for`, which only tests whether it would compile.
 template <class... Ts>
 concept no_probe = (!std::same_as<std::decay_t<Ts>, signature_probe> && ...);
 
-// No operation, given by a caller with the other arguments `Rest`.
+// An argument that is not an operation, in a call with the further arguments `Rest`.
 template <class Op, class... Rest>
 concept mistaken_operation = !operation<Op> && no_probe<Rest...>;
 
-// The same where the operation is started several times.
+// An argument that is not an operation that can be started several times.
 template <class Op, class... Rest>
 concept mistaken_repetition = !repeatable_operation<Op> && no_probe<Rest...>;
 
-// The result of a mistaken call: what is done with it is no further error.
+// The result of a mistaken call. It converts to every type, so that its use is no further error.
 struct any_result {
     template <class T>
     operator T() const;
@@ -49,22 +52,24 @@ auto explain_operation()
     constexpr bool is_function = !is_awaitable && std::is_invocable_v<type>;
     if constexpr (operation<Op>)
         static_assert(is_never<Op>,
-                      "A retry or hedge starts the operation several times: it must be copyable. "
-                      "Let it hold by std::shared_ptr what cannot be copied.");
+                      "Retry and hedge start the operation several times, so it must be "
+                      "copyable. Hold members that cannot be copied in a std::shared_ptr.");
     else if constexpr (is_awaitable)
         static_assert(is_never<Op>, "Pass the function, not what it returns: f instead of f(). The "
-                                    "operation is started by the call that gets it.");
+                                    "called component starts the operation.");
     else if constexpr (is_function)
-        static_assert(is_never<Op>, "A function without parameters must return an asio::awaitable "
-                                    "to be an operation.");
+        static_assert(is_never<Op>, "An operation without parameters must return an "
+                                    "asio::awaitable.");
     else
         static_assert(is_never<Op>,
-                      "This is not an operation: pass a function that returns an asio::awaitable, "
-                      "what asio::deferred yields, or a lambda that passes a completion token on.");
+                      "This argument is not an operation. Pass a function that returns an "
+                      "asio::awaitable, the result of an async_ function with asio::deferred, or a "
+                      "lambda that takes a completion token and passes it to an async_ function.");
     return mistaken_call();
 }
 
-// What a call with the token returns: with as_tuple the tuple, so that it can be taken apart.
+// The return type of a mistaken call with a timeout token. With as_tuple it is the tuple, so that a
+// structured binding of the result is no further error.
 template <class Signature>
 struct timed_call {
     using type = mistaken_call;
@@ -74,14 +79,14 @@ struct timed_call<R(Tuple)> {
     using type = asio::awaitable<Tuple>;
 };
 
-// For a signature that leaves a timeout no error to report itself by.
+// Explains a timeout for a completion signature that cannot report a failure.
 template <class Signature>
 auto explain_timeout()
 {
     static_assert(is_never<Signature>,
-                  "A timeout needs a way to report it: the operation's signature must start with "
-                  "an error_code or an exception_ptr. as_tuple and redirect_error go inside: "
-                  "timeout_after(1s, as_tuple(token)).");
+                  "The completion signature of an operation with a timeout must start with an "
+                  "error_code or an exception_ptr, which reports the timeout. Adapters such as "
+                  "as_tuple and redirect_error go inside: timeout_after(1s, as_tuple(token)).");
     return typename timed_call<Signature>::type();
 }
 

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
+// The results of an operation, by its completion signature: result_traits<Signature> stores the
+// arguments of the completion handler as a tuple, reads the failure from it, and makes the tuple of
+// a failure that the operation itself did not report. Every component that runs an operation uses
+// it.
+//
+// A signature reports failures if its first argument is an error_code, a std::error_code or an
+// exception_ptr.
 #pragma once
 
 #include <turnstile/core/operation.hpp>
@@ -13,7 +20,8 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// How the first argument of a signature reports failure.
+// Reads and writes a failure as the first argument of a signature. A type without a specialisation
+// reports no failure.
 template <class First>
 struct failure_argument {
     static constexpr bool reports = false;
@@ -43,7 +51,6 @@ struct failure_argument<std::exception_ptr> {
     }
 };
 
-// The results of an operation with this signature, stored by value.
 template <class Signature>
 struct result_traits;
 
@@ -61,12 +68,12 @@ struct result_traits<R(First, Rest...)> {
     using tuple = std::tuple<std::decay_t<First>, std::decay_t<Rest>...>;
     using argument = failure_argument<std::decay_t<First>>;
 
-    // Whether a failure can be told from success.
+    // Whether the signature reports failures.
     static constexpr bool reports_failure = argument::reports;
-    // Whether that is an exception, which can say more than an error code.
+    // Whether it reports them as exceptions, which can carry more than an error code.
     static constexpr bool reports_exception =
         std::is_same_v<std::decay_t<First>, std::exception_ptr>;
-    // Whether a result can be made for a failure the operation did not report itself.
+    // Whether from_failure() can make a result: the other arguments are default constructible.
     static constexpr bool can_make_failure =
         argument::reports && (std::is_default_constructible_v<std::decay_t<Rest>> && ...);
 
@@ -78,20 +85,20 @@ struct result_traits<R(First, Rest...)> {
             return {};
     }
 
-    // The result that reports f, in the form of the signature.
+    // Makes the result that reports `f`; the other arguments are default constructed.
     static tuple from_failure(const failure& f)
     {
         static_assert(reports_failure,
-                      "The operation's signature must start with an error_code or an "
-                      "exception_ptr: otherwise there is no way to report a failure.");
+                      "The completion signature of the operation must start with an error_code "
+                      "or an exception_ptr. Otherwise a failure cannot be reported.");
         static_assert(can_make_failure,
-                      "What follows the error in the operation's signature must be default "
-                      "constructible: it is what a failed result carries.");
+                      "The arguments after the error in the completion signature of the operation "
+                      "must be default constructible. A failed call passes default values.");
         return tuple(argument::write(f), std::decay_t<Rest>()...);
     }
     static tuple from_error(const error_code& ec) { return from_failure(ec); }
 
-    // Replaces the failure, and leaves what came with it.
+    // Replaces the failure in `result`, and keeps the other arguments.
     static void replace_failure(tuple& result, const failure& f)
     {
         std::get<0>(result) = argument::write(f);

@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
+// Starting an operation with a completion handler. Every component that runs an operation calls one
+// of these functions:
+//
+// - initiate(): starts it. An exception of the initiating function leaves initiate(), and the
+//   handler is destroyed.
+// - start(): delivers such an exception to the handler, as a failure that is posted. Called by
+//   initiating functions.
+// - start_in_completion(): delivers it by calling the handler. Called from a completion handler,
+//   where the handler may be called directly.
+//
+// Invariant: a handler is called once, even if the initiating function throws after it has passed
+// the handler on; handler_loan.hpp decides whether it has.
 #pragma once
 
 #include <turnstile/core/operation.hpp>
@@ -17,8 +29,8 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// Where a coroutine with this type of executor runs if it is to run on `executor`: there, or
-// if the type does not allow it, on what a strand is made from.
+// Converts the executor of the handler to the executor type of a coroutine. If a strand does not
+// convert, its inner executor is used.
 template <class CoroutineExecutor, class Executor>
 CoroutineExecutor coroutine_executor(const Executor& executor)
 {
@@ -28,20 +40,21 @@ CoroutineExecutor coroutine_executor(const Executor& executor)
         return coroutine_executor<CoroutineExecutor>(executor.get_inner_executor());
     else
         static_assert(std::convertible_to<Executor, CoroutineExecutor>,
-                      "An operation that is a coroutine must have an executor type to which the "
-                      "handler's executor converts; awaitable<T> goes with every executor.");
+                      "The executor of the handler does not convert to the executor type of the "
+                      "operation, which is a coroutine. Return awaitable<T>, which accepts every "
+                      "executor.");
 }
 
-// A coroutine operation with its captures in the frame. They are destroyed with it, before the
-// handler of the spawned coroutine is called: what co_spawn itself is given lives until after that.
+// Runs a coroutine operation that is a parameter, and therefore part of the coroutine frame. Its
+// captures are destroyed with the frame, before the handler is called; co_spawn would keep its own
+// argument until after the call.
 template <class Op, class Awaitable = std::invoke_result_t<Op>>
 Awaitable run_and_destroy(Op op)
 {
     co_return co_await std::move(op)();
 }
 
-// Starts an operation with a handler. Throws what the operation throws; the handler is gone
-// then. A coroutine runs on `executor`.
+// Starts an operation. A coroutine runs on `executor`.
 template <operation Op, class Executor, class Handler>
 void initiate(Op op, const Executor& executor, Handler&& handler)
 {
@@ -54,9 +67,9 @@ void initiate(Op op, const Executor& executor, Handler&& handler)
     }
 }
 
-// Initiates an operation with the handler of a loan. If that throws, deliver(handler, failure) is
-// called; but an operation that has passed its handler on before it throws has been started: then
-// whoever has the handler completes it.
+// Starts an operation with the handler of a loan. If the initiating function throws,
+// deliver(handler, result) is called with the failure. If it has passed the handler on before it
+// throws, the operation counts as started, and its completion calls the handler.
 template <operation Op, class Executor, class Handler, class Deliver>
 void initiate_on_loan(Op& op, const Executor& executor, handler_loan<Handler>& loan,
                       Deliver deliver)
@@ -68,7 +81,7 @@ void initiate_on_loan(Op& op, const Executor& executor, handler_loan<Handler>& l
     } catch (...) {
         if (!loan.end()) {
             if (loan.was_called_here())
-                throw; // the handler has, most likely, and nobody else will hear of it
+                throw; // most likely the handler threw it, inside the initiating function
             return;
         }
         failed = result::from_failure(std::current_exception());
@@ -76,14 +89,13 @@ void initiate_on_loan(Op& op, const Executor& executor, handler_loan<Handler>& l
     deliver(loan.take(), std::move(failed));
 }
 
-// Starts an operation. A coroutine runs on the handler's executor, by default `otherwise`.
-// Whatever goes wrong while it is initiated is delivered to the handler like any other failure,
-// posted there. It throws only if there is no memory for that, or if the signature has no place
-// for a failure.
+// Starts an operation. A coroutine runs on the associated executor of the handler; `fallback` is
+// used if it has none. Throws if there is no memory to deliver a failure, or if the completion
+// signature cannot report one.
 template <operation Op, class Executor, class Handler>
-void start(Op op, const Executor& otherwise, Handler handler)
+void start(Op op, const Executor& fallback, Handler handler)
 {
-    const auto executor = executor_for(handler, otherwise);
+    const auto executor = executor_for(handler, fallback);
     using result = operation_result<Op>;
     if constexpr (result::can_make_failure) {
         handler_loan<Handler> loan(std::move(handler));
@@ -95,13 +107,13 @@ void start(Op op, const Executor& otherwise, Handler handler)
     }
 }
 
-// The same from where the handler may be called: so it is, with whatever goes wrong, also for want
-// of memory.
+// Starts an operation where the handler may be called directly. Every failure, including a lack of
+// memory, is passed to the handler.
 template <operation Op, class Executor, class Handler>
-void start_in_completion(Op op, const Executor& otherwise, Handler handler)
+void start_in_completion(Op op, const Executor& fallback, Handler handler)
 {
     using result = operation_result<Op>;
-    const auto executor = executor_for(handler, otherwise);
+    const auto executor = executor_for(handler, fallback);
     std::optional<handler_loan<Handler>> loan;
     typename result::tuple failed;
     try {

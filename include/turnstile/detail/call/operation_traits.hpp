@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
+// The two kinds of operation, and how the completion signature of each is found. The concepts of
+// core/operation.hpp are made of these parts.
+//
+// The completion signature of a stage is found with signature_probe, a completion token that
+// starts nothing: an initiating function that receives it returns its signature as a type.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -11,14 +16,15 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// A token that does nothing but tell the signature it is used for.
 struct signature_probe {};
 
+// The result of an initiating function that is called with signature_probe.
 template <class Signature>
 struct signature_probe_result {
     using type = Signature;
 };
 
+// The completion signature that co_spawn has for an awaitable, and the executor type.
 template <class T>
 struct awaitable_traits {
     static constexpr bool is_awaitable = false;
@@ -38,10 +44,12 @@ struct awaitable_traits<asio::awaitable<void, Executor>> {
     using signature = void(std::exception_ptr);
 };
 
+// A function without parameters that returns an awaitable.
 template <class Op>
 concept coroutine_operation =
     std::is_invocable_v<Op> && awaitable_traits<std::invoke_result_t<Op>>::is_awaitable;
 
+// A callable object that takes a completion token.
 template <class Op>
 concept token_operation =
     !coroutine_operation<Op> && asio::is_async_operation<Op>::value && requires

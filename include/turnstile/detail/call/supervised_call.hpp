@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
+// The initiating function of timeout, retry and hedge: supervised_call() determines the executor of
+// the handler, and calls run(handler, executor, operation), which makes a supervisor.
+//
+// Invariant: a handler without an executor of its own, in a call that names none, does not compile,
+// with a message that says so.
 #pragma once
 
 #include <turnstile/core/operation.hpp>
@@ -12,8 +17,6 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// The initiation of a call that runs an operation under supervision: finds the executor, and
-// calls run(handler, executor, operation).
 template <class Executor, class Op, class Run, class Token>
 auto supervised_call(const Executor& executor, Op&& op, Run&& run, Token& token)
 {
@@ -22,7 +25,7 @@ auto supervised_call(const Executor& executor, Op&& op, Run&& run, Token& token)
         [executor](auto handler, op_type o, std::decay_t<Run> r) {
             if constexpr (needs_executor<decltype(handler), Executor>) {
                 static_assert(is_never<decltype(handler)>,
-                              "The handler has no executor of its own. Name one: it is the first "
+                              "The handler has no executor of its own. Pass one as the first "
                               "argument of the function.");
             } else {
                 const auto where = executor_for(handler, executor);

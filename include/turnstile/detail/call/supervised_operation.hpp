@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
+// One operation that a supervisor runs: its cancellation signal, its result, and whether it is
+// running. A timeout has one, a retry uses one for each attempt in turn, and a hedge has several.
+//
+// All members but `start_` are used on the strand of the supervisor, or by the initiating function
+// while the gate is closed. `start_` decides between the function that starts the operation and the
+// destructor of the handler, which may run on any thread:
+//
+// - under_way: the initiating function of the operation is running.
+// - handler_back: it is running, and the handler was destroyed without being called.
+// - over: it has returned or thrown; or no operation was started.
 #pragma once
 
 #include <turnstile/core/config.hpp>
+#include <turnstile/detail/call/nothrow_results.hpp>
 #include <turnstile/detail/call/operation_result.hpp>
-#include <turnstile/detail/call/results_box.hpp>
 
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_type.hpp>
@@ -14,19 +24,20 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// One operation run by a supervisor.
 template <class Signature>
 class supervised_operation {
 public:
     using result_type = typename result_traits<Signature>::tuple;
-    using box_type = results_box<result_type>;
+    using box_type = nothrow_results<result_type>;
 
     asio::cancellation_signal signal;
     box_type result;
-    std::exception_ptr thrown; // instead of a result: by its initiation, or by moving the result
+    // Instead of a result: thrown by the initiating function, or by a move of the result.
+    std::exception_ptr thrown;
     bool running = false;
 
-    // Between these two it is initiated. False if its handler was destroyed meanwhile.
+    // These two functions enclose the initiating function. end_start() returns false if the handler
+    // was destroyed in between.
     void begin_start() noexcept
     {
         running = true;
@@ -37,7 +48,8 @@ public:
         return start_.exchange(start_state::over, std::memory_order_acq_rel) !=
                start_state::handler_back;
     }
-    // Its handler is destroyed. True if whoever is starting the operation sees to the rest.
+    // The handler was destroyed. Returns true if the initiating function is still running, and
+    // therefore handles this.
     bool give_back() noexcept
     {
         start_state expected = start_state::under_way;
@@ -45,7 +57,7 @@ public:
                                               std::memory_order_acq_rel);
     }
 
-    // Its result, once it has one; then it is over.
+    // Returns the result and ends the operation, or returns nothing if there is no result yet.
     box_type take()
     {
         if (!running || (!result && !thrown))
@@ -61,7 +73,7 @@ public:
     void end() noexcept
     {
         running = false;
-        signal.slot().clear(); // what it left there is about an operation that is gone
+        signal.slot().clear(); // the cancellation handler refers to the ended operation
     }
 
     void cancel(asio::cancellation_type_t type)

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: BSL-1.0
+// The common part of timeout, retry and hedge: a supervisor runs operations for the handler of a
+// caller, and can cancel each of them. This class knows neither the handler nor the operations, and
+// is compiled once for many supervisors: it has the strand, the timer and the state word.
+//
+// A cancellation signal must not be emitted while the operation makes progress. Every event (an
+// operation completes, the timer expires, the caller cancels) therefore goes through a strand of
+// the supervisor, on top of the executor of the handler. On the strand, handle() of the derived
+// class decides what happens next, and finally calls finish().
+//
+// Every outstanding part of the call is a party: an operation, a wait of the timer, a cancellation
+// on its way to the strand. The handler is called when the last party has left.
+//
+// The initiating function starts the first operation, outside the strand. Until it ends, the gate
+// is closed: events stay in the state word, and nothing is handled.
+//
+// Invariants: handle() runs on the strand only; the call completes once, after every operation has
+// completed.
 #pragma once
-
-// Running operations on behalf of a handler, with the means to cancel each of them: what
-// timeout, retry and hedge have in common.
-//
-// A cancellation signal must not be emitted while the operation moves on, so everything that
-// happens (an operation completes, the timer expires, the caller cancels) goes through a
-// strand of the supervisor's own, on top of the handler's executor. There, handle() of the
-// derived class decides what to do next; sooner or later it calls finish().
-//
-// Whatever is under way is a party: operations, the wait of the timer, a caller's
-// cancellation on its way to the strand. The handler is called when the last one has left. So
-// everything is awaited before the caller goes on, and there is one completion.
-//
-// The first operation is started by the initiating function, as ever, which is outside the
-// strand: until it is done, the gate is closed, and what happens meanwhile waits.
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/detail/call/call_cancellation.hpp>
@@ -32,7 +34,7 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// A strand on top of an executor; one that is a strand already will do.
+// A strand on top of an executor. An executor that is a strand is used as it is.
 template <class Executor>
 struct serial {
     using type = asio::strand<Executor>;
@@ -44,8 +46,6 @@ struct serial<asio::strand<Executor>> {
     static type make(const type& executor) noexcept { return executor; }
 };
 
-// The part of a supervisor that knows neither its handler nor its operations, and so is compiled
-// once for many: who is under way, the strand, the timer.
 template <class Executor, class Clock, class Allocator>
 class supervision : private call_cancellation::target {
 public:
@@ -71,20 +71,21 @@ protected:
             relay_->disconnect();
     }
 
-    // On the strand: decides what to do next.
+    // Decides on the events. Called on the strand.
     virtual void handle(supervised_events events) = 0;
-    // Nothing is under way any more, so nobody else knows this supervisor. Off the strand it
-    // may be inside the initiating function, where the handler must not be called.
+    // Completes the call. The last party has left, so no other thread uses the supervisor. If it is
+    // not called on the strand, it may be inside the initiating function, where the handler must
+    // not be called.
     virtual void conclude(bool on_the_strand) = 0;
 
-    // Lets whoever has the handler's signal cancel this.
+    // Connects the cancellation slot of the handler.
     template <class Handler>
     void connect(const Handler& handler)
     {
         relay_ = call_cancellation::connect(handler, *this);
     }
 
-    // Starts the timer, again if need be; it never expires if the time is as late as can be.
+    // Starts or restarts the timer. With time_point::max() it never expires.
     void start_timer(time_point when)
     {
         if (when == time_point::max())
@@ -95,7 +96,7 @@ protected:
         try {
             timer_->async_wait(timer_handler(*this, ++last_wait_));
         } catch (...) {
-            word_.undrop(); // there was no memory for it, which is not the end of the others
+            word_.undrop(); // the timer had no memory, but the other parties continue
             throw;
         }
     }
@@ -105,14 +106,14 @@ protected:
         try {
             if (timer_)
                 timer_->cancel();
-        } catch (...) { // then it expires, and nobody minds
+        } catch (...) { // the timer expires, which has no effect
         }
     }
 
-    // As if the timer had expired right now.
+    // Has the effect of a timer that expires at once.
     void expire_at_once() noexcept { word_.raise(supervisor_word::expired); }
 
-    // Counts as a party for as long as it lives.
+    // Counts as a party as long as it exists.
     class party {
     public:
         explicit party(supervision& s) noexcept : self_(&s) { s.word_.join(); }
@@ -124,14 +125,14 @@ protected:
             try {
                 if (self_)
                     leave(false);
-            } catch (...) { // there is no memory to tell anybody
+            } catch (...) { // there is no memory to complete the call
             }
         }
 
         explicit operator bool() const noexcept { return self_ != nullptr; }
         supervision* operator->() const noexcept { return self_; }
 
-        // On the strand, with events: looks at them, and leaves.
+        // Handles events, and leaves. Called on the strand.
         void arrive(supervisor_word::bits events)
         {
             bool last = false;
@@ -150,8 +151,8 @@ protected:
                 s->last_one_left(on_the_strand);
         }
 
-        // This party will not complete. The others should end soon; but if the initiating
-        // function is still at work, it sees to that itself.
+        // This party will not complete. The supervisor stops the timer; if the initiating function
+        // is still running, it does so at its end.
         void drop() noexcept
         {
             if (!self_ || !self_->word_.drop())
@@ -166,8 +167,8 @@ protected:
         supervision* self_;
     };
 
-    // What the handlers of parties have in common: where they run, and that being destroyed
-    // instead of called matters.
+    // The base class of the handlers of parties: their executor and allocator, and a destructor
+    // that drops the party if the handler was not called.
     class party_handler {
     public:
         using executor_type = strand_type;
@@ -178,7 +179,7 @@ protected:
         ~party_handler() { party_.drop(); }
 
         executor_type get_executor() const noexcept { return party_->strand_; }
-        // Asio asks for it also when it has moved from the handler.
+        // A copy, because Asio calls this also after a move of the handler.
         allocator_type get_allocator() const noexcept { return allocator_; }
 
     private:
@@ -192,7 +193,7 @@ protected:
     public:
         timer_handler(supervision& s, unsigned wait) noexcept : party_handler(s), wait_(wait) {}
 
-        // It may come too late to be told that its wait was given up for another.
+        // A wait that a restart of the timer has replaced may still complete without an error.
         void operator()(const error_code& ec)
         {
             party p(std::move(this->party_));
@@ -204,13 +205,13 @@ protected:
         unsigned wait_;
     };
 
-    // The initiating function's own party.
+    // The party of the initiating function.
     class initiator {
     public:
         explicit initiator(supervision& self) noexcept : self_(&self) {}
         initiator(const initiator&) = delete;
         initiator& operator=(const initiator&) = delete;
-        ~initiator() // without done(): something has thrown
+        ~initiator() // without done(): the initiating function throws
         {
             if (!self_)
                 return;
@@ -236,8 +237,8 @@ protected:
     supervisor_word word_;
 
 private:
-    // To the strand, from wherever this is, by way of its executor: a strand that has no
-    // memory to post itself is stuck for ever, and this way it need not.
+    // Brings a party to the strand, through the executor of the strand: a strand that has no memory
+    // to post itself would never run again, and on its own executor it need not post.
     static void bring_home(party p, supervisor_word::bits events)
     {
         const executor_type executor = p->executor_;
@@ -247,12 +248,12 @@ private:
         });
     }
 
-    // For the initiating function, if something has happened already: somebody else opens the
-    // gate, and looks.
+    // Called by the initiating function if there are events: posts a helper, which opens the gate
+    // and handles the events.
     //
-    // Without memory for that: the timer's party looks, which is called without any; or if
-    // that is over, nobody is left, and it is as if the operation had not been started. The
-    // gate is still closed, so nobody else uses the timer.
+    // Without memory for the helper, the party of the timer handles them, because its handler needs
+    // no memory to be called. If the timer has no party, the initiating function throws, as if the
+    // operation had not been started. The gate is still closed, so no other thread uses the timer.
     void look_on_the_strand(party p)
     {
         try {
@@ -269,7 +270,7 @@ private:
         p.leave(false);
     }
 
-    // On the strand. What happens while it looks is seen by the same look.
+    // Handles the events, and further events that are added meanwhile. Called on the strand.
     void look()
     {
         if (looking_)
@@ -286,8 +287,8 @@ private:
         }
     }
 
-    // If it throws, there is no result to deliver: the others should end soon, and then the
-    // caller's handler is destroyed.
+    // If handle() throws, there is no result to deliver: the timer is stopped, and the handler of
+    // the caller is destroyed when the last party has left.
     void handle_or_drop(supervised_events events)
     {
         try {
@@ -313,7 +314,7 @@ private:
     }
 
     bool looking_ = false;
-    unsigned last_wait_ = 0; // of the timer
+    unsigned last_wait_ = 0; // the number of the current wait of the timer
     [[no_unique_address]] Allocator allocator_;
     executor_type executor_;
     strand_type strand_;

@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
+// The types of a supervisor that depend on its operations and on the handler of the caller.
+// supervision.hpp explains the mechanism. Timeout, retry and hedge each derive a class from
+// `supervisor` with begin(), which starts the first operation, and handle(), which decides on
+// events.
+//
+// - supervised_operations knows the completion signature. The handlers of its operations do not
+//   depend on the handler of the caller, so that an operation is compiled once for all callers.
+// - supervisor knows the handler of the caller. It is allocated with the allocator of the handler.
+//
+// Invariant: the handler is called once, after all operations have completed and the memory of the
+// supervisor is free; or it is destroyed if a party was dropped.
 #pragma once
 
+#include <turnstile/detail/call/nothrow_results.hpp>
 #include <turnstile/detail/call/operation_start.hpp>
-#include <turnstile/detail/call/results_box.hpp>
 #include <turnstile/detail/call/supervised_operation.hpp>
 #include <turnstile/detail/call/supervision.hpp>
 #include <turnstile/detail/post/handler_allocator.hpp>
@@ -19,8 +30,6 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// Supervision of operations with such a signature. Their handlers do not know the caller's, so
-// that an operation is compiled once for all who supervise it.
 template <class Signature, class Executor, class Clock, class Allocator>
 class supervised_operations : public supervision<Executor, Clock, Allocator> {
     using base = supervision<Executor, Clock, Allocator>;
@@ -34,9 +43,9 @@ public:
 protected:
     using base::base;
 
-    // Starts an operation: `start` is called with a handler for it. What that throws is the
-    // operation's failure; unless it has passed the handler on before: then the operation is
-    // under way, and whoever has the handler completes it.
+    // Starts an operation by calling `start` with a handler. If `start` throws, the operation has
+    // failed with the exception. If `start` has passed the handler on before it throws, the
+    // operation counts as started, and completes by calling the handler.
     template <class Start>
     void start_operation(operation_type& op, Start&& start)
     {
@@ -56,7 +65,7 @@ protected:
             this->word_.drop();
     }
 
-    // The result for the handler, which gets it when everybody has left.
+    // Sets the result of the call. The handler receives it when the last party has left.
     void finish(box_type&& result) noexcept
     {
         this->stop_timer();
@@ -108,7 +117,7 @@ private:
             }
             if (p->strand().running_in_this_thread()) [[likely]]
                 return complete(std::move(p), *operation_, std::move(box), std::move(thrown));
-            // Not every operation knows that it has to complete on the handler's executor.
+            // Some operations do not complete on the associated executor of their handler.
             const auto strand = p->strand();
             asio::dispatch(strand, [p = std::move(p), op = operation_, b = std::move(box),
                                     e = std::move(thrown)]() mutable {
@@ -117,8 +126,8 @@ private:
         }
 
     private:
-        // On the strand. If the results could not be moved here, that is the operation's failure;
-        // where the signature has no place for one, the call ends as if it had been dropped.
+        // On the strand. If moving the results threw an exception, the operation has failed with
+        // it. If the completion signature cannot report a failure, the call is dropped.
         static void complete(party p, operation_type& op, box_type&& box, std::exception_ptr thrown)
         {
             if constexpr (!result_traits<Signature>::can_make_failure) {
@@ -137,14 +146,12 @@ private:
     };
 };
 
-// The first base, and so the last to go: the handler may own the context.
+// The first base class, and so destroyed last, because the handler may own the execution context.
 template <class Handler>
 struct handler_holder {
     Handler handler_;
 };
 
-// A supervisor: Derived has begin(), which arms what it needs and starts an operation, and
-// handle().
 template <class Derived, class Signature, class Handler, class Executor, class Clock>
 class supervisor : handler_holder<Handler>,
                    public supervised_operations<Signature, Executor, Clock,
@@ -153,7 +160,7 @@ class supervisor : handler_holder<Handler>,
         supervised_operations<Signature, Executor, Clock, asio::associated_allocator_t<Handler>>;
 
 public:
-    // Makes one and starts it, by begin(derived).
+    // Makes a supervisor, and starts it with begin(derived).
     template <class... Args, class Begin>
     static void run(Handler handler, const Executor& executor, Begin&& begin, Args&&... args)
     {
@@ -184,8 +191,8 @@ private:
         typename base::box_type box = take_from(this->final_);
         const Executor executor = this->executor();
         Handler handler = release_handler();
-        if constexpr (needs_heap_box<typename base::result_type>)
-            deliver(unboxing_handler<Handler>{std::move(handler)}, executor,
+        if constexpr (needs_heap_results<typename base::result_type>)
+            deliver(heap_results_handler<Handler>{std::move(handler)}, executor,
                     std::tuple(std::move(box)), on_the_strand);
         else
             deliver(std::move(handler), executor, std::move(*box), on_the_strand);
@@ -201,7 +208,7 @@ private:
             post_handler(std::move(handler), executor, std::move(results));
     }
 
-    // Ends the supervisor and frees its memory, which the handler may use again.
+    // Destroys the supervisor and frees its memory, which the handler may use again.
     Handler release_handler()
     {
         Handler handler(std::move(this->handler_));

@@ -1,4 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
+// The state word of a supervisor (supervision.hpp): the number of its parties, and the events that
+// it has not handled yet. A party is an outstanding part of the call: an operation, a wait of the
+// timer, a cancellation on its way to the strand, or the initiating function.
+//
+// The bits:
+// - 0x01 opened: the gate is open, that is, the initiating function has ended. While the gate is
+//   closed, events stay in the word.
+// - 0x02 completed: one or several operations have completed.
+// - 0x04 expired: the timer has expired.
+// - 0x08 dropped: a party was destroyed instead of completing, so the handler will be destroyed.
+// - 0x10, 0x20, 0x40: the caller has cancelled, with type terminal, partial or total.
+// - 0x80 wake: there is something to handle besides the events above.
+// - 0x100 and above: the number of parties.
+//
+// Invariant: the party that brings the number of parties to 0 is the only one left, and completes
+// the call.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -10,14 +26,13 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// What has happened since handle() was called last.
+// The events since the last call of handle().
 struct supervised_events {
-    bool completed;                      // an operation, or several
-    bool expired;                        // the timer
-    asio::cancellation_type_t cancelled; // by the caller
+    bool completed;                      // one or several operations have completed
+    bool expired;                        // the timer has expired
+    asio::cancellation_type_t cancelled; // the caller has cancelled, with these types
 };
 
-// Parties and events of a supervisor, in one word.
 class supervisor_word {
 public:
     using bits = std::uint32_t;
@@ -29,8 +44,10 @@ public:
         return (static_cast<bits>(type) << cancel_shift) & cancel_mask;
     }
 
+    // Adds a party. The caller is a party itself.
     void join() noexcept { word_.fetch_add(party, std::memory_order_relaxed); }
 
+    // Adds a party, unless there is none left.
     bool try_join() noexcept
     {
         bits now = word_.load(std::memory_order_relaxed);
@@ -41,20 +58,21 @@ public:
         return false;
     }
 
-    // True for the last one.
+    // Removes a party. Returns true for the last one.
     bool leave() noexcept
     {
         return (word_.fetch_sub(party, std::memory_order_acq_rel) >> party_shift) == 1;
     }
 
-    // True if the gate is open, that is, the caller is to look at the events.
+    // Adds events. Returns true if the gate is open; then the caller handles the events.
     bool raise(bits events) noexcept
     {
         return (word_.fetch_or(events, std::memory_order_acq_rel) & opened) != 0;
     }
 
-    // The same for a party that has come to the strand; but at a closed gate it leaves in the
-    // same step. So whoever opens the gate knows that those who are still there will look.
+    // Adds events for a party that has arrived on the strand. If the gate is closed, the party
+    // leaves in the same step. So when the gate opens, every remaining party will still handle
+    // events.
     bool raise_or_leave(bits events, bool& last) noexcept
     {
         bits now = word_.load(std::memory_order_relaxed);
@@ -68,14 +86,14 @@ public:
         }
     }
 
-    // The events so far, each told once.
+    // Returns and clears the events.
     bits take() noexcept
     {
         return word_.fetch_and(~events_mask, std::memory_order_acq_rel) & events_mask;
     }
 
-    // The initiating function has done its part: opens the gate and leaves. But if something
-    // has happened already it does neither, and returns false: somebody must look at it.
+    // The end of the initiating function: opens the gate and leaves. If there are events, it does
+    // neither and returns false, because they must be handled first.
     bool open_and_leave(bool& last) noexcept
     {
         bits now = word_.load(std::memory_order_acquire);
@@ -91,7 +109,8 @@ public:
 
     void open() noexcept { word_.fetch_or(opened, std::memory_order_acq_rel); }
 
-    // Opens the gate if there is another party, which looks when it comes.
+    // Opens the gate if there is another party, which will handle the events. Returns whether there
+    // is one.
     bool open_unless_last() noexcept
     {
         bits now = word_.load(std::memory_order_acquire);
@@ -102,8 +121,7 @@ public:
         return false;
     }
 
-    // Whether a party was dropped instead of completing: then the handler is dropped, too.
-    // True if the gate is open, as with raise().
+    // A party was destroyed instead of completing. Returns true if the gate is open, as raise().
     bool drop() noexcept { return raise(dropped | wake); }
     void undrop() noexcept { word_.fetch_and(~dropped, std::memory_order_acq_rel); }
     bool is_dropped() const noexcept
@@ -127,7 +145,7 @@ private:
     static constexpr bits party = 1U << party_shift;
     static constexpr bits events_mask = completed | expired | cancel_mask | wake;
 
-    std::atomic<bits> word_{party}; // the initiating function, behind a closed gate
+    std::atomic<bits> word_{party}; // one party, the initiating function; the gate is closed
 };
 
 } // namespace turnstile::inline v0_1::detail

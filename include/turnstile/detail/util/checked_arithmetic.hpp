@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
+// Integer arithmetic that reports an overflow, and products of 128 bits. The saturating durations
+// of core/clock.hpp, the random numbers and the rate limiter use it.
 //
-// Integer arithmetic that reports an overflow, and products of 128 bits. Compilers with builtins
-// for these (GCC, Clang) use them; `portable` holds the same in standard C++ for all others, and
-// is always compiled, so that tests compare the two.
+// Each function exists twice: with the builtins of GCC and Clang, and in standard C++ in the
+// namespace `portable`, for other compilers. `portable` is always compiled.
+//
+// Invariant: both forms return the same results, which the tests compare.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +13,7 @@
 
 namespace turnstile::inline v0_1::detail {
 
+// A product of two 64-bit numbers, as two halves.
 struct wide_product {
     std::uint64_t high;
     std::uint64_t low;
@@ -19,7 +23,8 @@ struct wide_product {
 
 namespace portable {
 
-// Each returns whether the exact result does not fit, and writes the result modulo 2^64.
+// The `*_overflows` functions return whether the exact result is out of range, and store the result
+// modulo 2^64.
 constexpr bool add_overflows(std::int64_t a, std::int64_t b, std::int64_t& sum) noexcept
 {
     sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
@@ -52,7 +57,7 @@ constexpr bool multiply_overflows(std::int64_t a, std::int64_t b, std::int64_t& 
     return too_large || product > largest + (negative ? 1 : 0);
 }
 
-// By halves of 32 bits.
+// The schoolbook method, with digits of 32 bits.
 constexpr wide_product full_product(std::uint64_t a, std::uint64_t b) noexcept
 {
     constexpr std::uint64_t half = 0xffffffffU;
@@ -64,8 +69,9 @@ constexpr wide_product full_product(std::uint64_t a, std::uint64_t b) noexcept
             (middle << 32) | (low & half)};
 }
 
-// The quotient of a product and `divisor`, which is not 0; the largest number if it does not fit.
-// Bit by bit: for what is computed when limits change, not for each request.
+// Returns a * b / divisor, or the largest number if the quotient is out of range. Requires a
+// divisor other than 0. This form divides bit by bit, which is slow; callers use it when limits
+// change, not for each request.
 constexpr std::uint64_t multiply_divide(std::uint64_t a, std::uint64_t b, std::uint64_t divisor,
                                         bool round_up) noexcept
 {

@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: BSL-1.0
+// A budget of short cuts for each thread. A coroutine whose operation need not wait continues
+// without suspending; a loop of such operations would keep its thread from all other work. The
+// start of a wait (detail/wait/start_wait.hpp) therefore consumes one unit for each short cut, and
+// when the budget is used up, one operation suspends and continues behind the work that the
+// executor has queued. A coroutine that continues after a wait comes from the scheduler, which has
+// had its turn: the budget is reset.
+//
+// Invariant: of 129 attempts on a thread without a reset in between, at least one is refused.
 #pragma once
 
 namespace turnstile::inline v0_1::detail {
 
-// A loop of operations that never wait would keep its thread from everything else. So after
-// 128 of them one suspends for real, and goes behind whatever the executor has queued. When a
-// coroutine goes on that has waited, its thread comes from the scheduler: the count begins anew.
 class coop_budget {
 public:
     static constexpr unsigned size = 128;
 
-    static bool spend() noexcept
+    // Returns false, and begins a new budget, if nothing remains.
+    static bool try_consume() noexcept
     {
-        if (left_ == 0) {
-            left_ = size;
+        if (remaining_ == 0) {
+            remaining_ = size;
             return false;
         }
-        --left_;
+        --remaining_;
         return true;
     }
 
-    static void renew() noexcept { left_ = size; }
+    static void reset() noexcept { remaining_ = size; }
 
 private:
-    static inline constinit thread_local unsigned left_ = size;
+    static inline constinit thread_local unsigned remaining_ = size;
 };
 
 } // namespace turnstile::inline v0_1::detail

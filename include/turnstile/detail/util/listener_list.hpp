@@ -1,6 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
+// The listeners of one object, and the queue of events that they have not received yet. Every
+// object with events has a listener_list in its state. The state publishes an event under its own
+// lock, which determines the order of the events, and dispatches after it has released the lock.
+// core/listener.hpp has the promises to users.
+//
+// One thread dispatches at a time. It also dispatches the events that other threads, or the
+// listeners themselves, publish in the meantime. Two limits bound the queue: `max_queued` before a
+// dispatch, and `max_added` for the events that are added while one thread dispatches, so that no
+// thread is kept dispatching the events of others. Above the limit the newest events are dropped
+// and counted.
+//
+// Invariants:
+// - A listener runs without any lock, and never inside another listener.
+// - No listener and no event is destroyed under a lock, except events that were moved from.
 #pragma once
 
+#include <turnstile/core/listener.hpp>
 #include <turnstile/core/threading.hpp>
 
 #include <atomic>
@@ -16,25 +31,8 @@
 #include <utility>
 #include <vector>
 
-namespace turnstile::inline v0_1 {
+namespace turnstile::inline v0_1::detail {
 
-/// Names a listener, to remove it by.
-enum class listener_id : std::uint64_t {};
-
-namespace detail {
-
-// Functions that are told of events, one event after the other, each in the order in which
-// they were added. An event is published under its owner's lock, which fixes the order, and
-// dispatched after it. One thread dispatches at a time: what others publish meanwhile, or a
-// listener itself, it tells next. So listeners never run under a lock, nor one inside another.
-//
-// Nobody is kept telling for others for ever, nor do events pile up: beyond `most_added` while
-// one thread dispatches, and `most_kept` before that, the newest are dropped, and counted.
-//
-// Nor are listeners and events destroyed under a lock, but for events that were moved from.
-//
-// Listeners come and go at any time, also from inside one. A new one is told what is
-// published from then on; a removed one nothing more, but may just be running elsewhere.
 template <class Event, class Threading>
 class listener_list {
 public:
@@ -42,8 +40,9 @@ public:
     using function = std::function<void(const Event&)>;
     static_assert(std::is_nothrow_move_constructible_v<Event>, "events are moved under a lock");
 
-    static constexpr std::size_t most_added = 4096; // others may add much while one is preempted
-    static constexpr std::size_t most_kept = 65'536;
+    // Large, because the dispatching thread may be preempted while other threads add events.
+    static constexpr std::size_t max_added = 4096;
+    static constexpr std::size_t max_queued = 65'536;
 
     listener_id add(function f)
     {
@@ -51,51 +50,52 @@ public:
         one.emplace(0, std::make_shared<function>(std::move(f)));
         auto node = one.extract(one.begin());
         const std::scoped_lock lock(mutex_);
-        queue_.reserve(usual_room); // events may come when memory is short
-        node.key() = ++newest_;
+        queue_.reserve(initial_capacity); // events may come when memory is short
+        node.key() = ++last_id_;
         functions_.insert(std::move(node));
-        somebody_.store(true, std::memory_order_relaxed);
-        return listener_id(newest_);
+        has_listeners_.store(true, std::memory_order_relaxed);
+        return listener_id(last_id_);
     }
 
-    // Whether anybody listens: a hint, where events are dear.
-    bool somebody() const noexcept { return somebody_.load(std::memory_order_relaxed); }
+    // A hint, for callers to whom an event is expensive to make.
+    bool has_listeners() const noexcept { return has_listeners_.load(std::memory_order_relaxed); }
 
-    // False if there is none of that name. Its function is destroyed here, or when it returns.
+    // Returns false if `id` is not registered. The function is destroyed here, or, if it is
+    // running, when it returns.
     bool remove(listener_id id) noexcept
     {
         typename decltype(functions_)::node_type removed;
         const std::scoped_lock lock(mutex_);
         removed = functions_.extract(static_cast<std::uint64_t>(id));
-        somebody_.store(!functions_.empty(), std::memory_order_relaxed);
+        has_listeners_.store(!functions_.empty(), std::memory_order_relaxed);
         return !removed.empty();
     }
 
-    // The owner is destroyed, and nobody is told anything more.
+    // The object is destroyed: no listener is called from here on.
     void close() noexcept
     {
         decltype(functions_) removed;
-        decltype(queue_) untold;
+        decltype(queue_) undelivered;
         const std::scoped_lock lock(mutex_);
         closed_.store(true, std::memory_order_release);
         removed.swap(functions_);
-        untold.swap(queue_);
-        somebody_.store(false, std::memory_order_relaxed);
-        forget_all();
+        undelivered.swap(queue_);
+        has_listeners_.store(false, std::memory_order_relaxed);
+        clear_queue();
     }
 
     bool is_closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
-    // Keeps the event for those who listen now; called under the owner's lock. Where there
-    // is no room for it, or no memory, the event is not told.
+    // Queues the event for the listeners that are registered at this moment. The caller holds the
+    // lock of the state. Without room or memory for the event, it is dropped.
     void publish(const Event& event) noexcept
     {
-        if (!somebody())
+        if (!has_listeners())
             return;
         const std::scoped_lock lock(mutex_);
         try {
-            if (queue_.size() < room_)
-                queue_.push_back({event, newest_});
+            if (queue_.size() < max_queue_size_)
+                queue_.push_back({event, last_id_});
             else
                 ++dropped_;
         } catch (...) {
@@ -104,30 +104,31 @@ public:
         has_pending_events_.store(!queue_.empty(), std::memory_order_relaxed);
     }
 
-    // Whether there is something to dispatch, or somebody who does; under the owner's lock.
+    // Whether events are queued, or being dispatched. The caller holds the lock of the state.
     bool has_pending_events() const noexcept { return has_pending_events_.load(std::memory_order_relaxed); }
 
-    // How many events nobody was told of, though somebody listened.
+    // The number of events that were dropped.
     std::uint64_t dropped() noexcept
     {
         const std::scoped_lock lock(mutex_);
         return dropped_;
     }
 
-    // Tells what was published; not to be called under a lock. The list must stay, whatever
-    // the listeners do. What they throw is dropped: there is nobody to catch it.
+    // Calls the listeners for the queued events. The caller holds no lock, and keeps the list alive
+    // even if a listener destroys the object. An exception of a listener has no caller to reach,
+    // and is dropped.
     void dispatch() noexcept
     {
         std::unique_lock lock(mutex_);
         if (std::exchange(dispatching_, true))
             return;
-        room_ = queue_.size() + most_added;
+        max_queue_size_ = queue_.size() + max_added;
         while (next_ != queue_.size()) {
             std::optional<published> current(std::move(queue_[next_++]));
             std::uint64_t last = 0;
             for (;;) {
                 const auto it = functions_.upper_bound(last);
-                if (it == functions_.end() || it->first > current->newest)
+                if (it == functions_.end() || it->first > current->last_listener)
                     break;
                 last = it->first;
                 std::shared_ptr<function> f = it->second;
@@ -136,55 +137,54 @@ public:
                     (*f)(current->event);
                 } catch (...) {
                 }
-                f.reset(); // it may have been removed
+                f.reset(); // destroys the function if it was removed meanwhile
                 lock.lock();
             }
             lock.unlock();
-            current.reset(); // it may be the last to refer to something of the user's
+            current.reset(); // the event may own an object of the user
             lock.lock();
         }
-        forget_all();
-        room_ = most_kept;
+        clear_queue();
+        max_queue_size_ = max_queued;
         dispatching_ = false;
     }
 
 private:
-    static constexpr std::size_t usual_room = 8;
-    static constexpr std::size_t most_kept_empty = 256;
+    static constexpr std::size_t initial_capacity = 8;
+    static constexpr std::size_t max_idle_capacity = 256;
 
     struct published {
         Event event;
-        std::uint64_t newest; // of the listeners then
+        std::uint64_t last_listener; // the last listener that receives the event
     };
 
-    // And gives back the memory of an unusual number of events.
-    void forget_all() noexcept
+    // Also frees the memory of an unusually long queue.
+    void clear_queue() noexcept
     {
         queue_.clear();
         next_ = 0;
         has_pending_events_.store(false, std::memory_order_relaxed);
-        if (queue_.capacity() <= most_kept_empty)
+        if (queue_.capacity() <= max_idle_capacity)
             return;
         try {
-            std::vector<published> usual;
-            usual.reserve(usual_room);
-            queue_.swap(usual);
-        } catch (const std::bad_alloc&) { // then it stays
+            std::vector<published> small;
+            small.reserve(initial_capacity);
+            queue_.swap(small);
+        } catch (const std::bad_alloc&) { // the long queue keeps its memory
         }
     }
 
     typename Threading::mutex_type mutex_;
-    policy_atomic<Threading, bool> somebody_{false};
+    policy_atomic<Threading, bool> has_listeners_{false};
     policy_atomic<Threading, bool> closed_{false};
     policy_atomic<Threading, bool> has_pending_events_{false};
-    std::map<std::uint64_t, std::shared_ptr<function>> functions_;
-    std::uint64_t newest_ = 0;
-    std::vector<published> queue_; // told up to next_
-    std::size_t next_ = 0;
-    std::size_t room_ = most_kept;
+    std::map<std::uint64_t, std::shared_ptr<function>> functions_; // by listener_id
+    std::uint64_t last_id_ = 0;
+    std::vector<published> queue_;
+    std::size_t next_ = 0; // the first event of the queue that is not dispatched
+    std::size_t max_queue_size_ = max_queued;
     std::uint64_t dropped_ = 0;
     bool dispatching_ = false;
 };
 
-} // namespace detail
-} // namespace turnstile::inline v0_1
+} // namespace turnstile::inline v0_1::detail

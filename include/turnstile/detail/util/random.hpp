@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
+// Random numbers for jitter and sampling: a generator, and seeds for it. Backoff, circuit breaker,
+// retry and rate limiter use them.
+//
+// Invariant: with the same seed the numbers are the same on every platform, so that a test can
+// replay them. They are not suitable for cryptography.
 #pragma once
 
 #include <turnstile/core/export.hpp>
@@ -8,7 +13,7 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// A small generator of random numbers (splitmix64): the same everywhere for the same seed.
+// The generator splitmix64: one word of state, and every seed is good.
 class random_source {
 public:
     explicit constexpr random_source(std::uint64_t seed) noexcept : state_(seed) {}
@@ -21,7 +26,7 @@ public:
         return z ^ (z >> 31);
     }
 
-    // From `low` to `high`, both included; low <= high, and neither is negative.
+    // A number from `low` to `high`, both included. Requires 0 <= low <= high.
     constexpr std::int64_t between(std::int64_t low, std::int64_t high) noexcept
     {
         const auto size = static_cast<std::uint64_t>(high - low) + 1;
@@ -33,8 +38,8 @@ private:
     std::uint64_t state_;
 };
 
-// A seed that differs from call to call, thread to thread and run to run. The system's source of
-// randomness, which is slow, is read once for each thread.
+// Returns a seed that differs between calls, threads and runs of the program. std::random_device,
+// which is slow, is read once for each thread.
 TURNSTILE_EXPORT std::uint64_t random_seed();
 
 } // namespace turnstile::inline v0_1::detail

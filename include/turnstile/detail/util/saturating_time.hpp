@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
+// Time points of any clock, computed in saturating nanoseconds. Timeout, retry and hedge use these
+// functions for their deadlines.
+//
+// Invariant: a deadline is never earlier than requested. It is rounded up to the resolution of its
+// clock; a time point that does not fit becomes time_point::max(), which means "never".
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -7,10 +12,10 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// The time `delay` from `now`; the latest there is where that does not fit, and never earlier
-// than asked for where the clock counts in larger steps.
+// The time point `delay` after `now`.
 template <clock_policy Clock>
-typename Clock::time_point later(typename Clock::time_point now, nanoseconds delay) noexcept
+typename Clock::time_point deadline_after(typename Clock::time_point now,
+                                          nanoseconds delay) noexcept
 {
     using time_point = typename Clock::time_point;
     const nanoseconds then = saturating_add(saturating_nanoseconds(now.time_since_epoch()), delay);
@@ -19,20 +24,20 @@ typename Clock::time_point later(typename Clock::time_point now, nanoseconds del
     return time_point(std::chrono::ceil<typename Clock::duration>(then));
 }
 
-// A time in steps of any size, in those of its clock; rounded and limited likewise.
+// A time point of any resolution, in the resolution of its clock.
 template <clock_policy Clock, class Duration>
-typename Clock::time_point in_steps_of(std::chrono::time_point<Clock, Duration> when) noexcept
+typename Clock::time_point ceil_to_clock(std::chrono::time_point<Clock, Duration> when) noexcept
 {
     using wide = std::chrono::duration<long double, std::nano>;
     nanoseconds then = saturating_nanoseconds(when.time_since_epoch());
     if (wide(then) < wide(when.time_since_epoch()))
         then = saturating_add(then, nanoseconds(1));
-    return later<Clock>(typename Clock::time_point(), then);
+    return deadline_after<Clock>(typename Clock::time_point(), then);
 }
 
-// The time from `from` to `to`, in nanoseconds.
+// The duration from `from` to `to`; negative if `to` is earlier.
 template <class TimePoint>
-nanoseconds elapsed(TimePoint from, TimePoint to) noexcept
+nanoseconds time_between(TimePoint from, TimePoint to) noexcept
 {
     return saturating_sub(saturating_nanoseconds(to.time_since_epoch()),
                           saturating_nanoseconds(from.time_since_epoch()));

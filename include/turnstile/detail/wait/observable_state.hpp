@@ -27,7 +27,7 @@ public:
     // Notifies the listeners of events that admit() publishes.
     void start(waiter& w) noexcept override
     {
-        if (!listeners_.somebody())
+        if (!listeners_.has_listeners())
             return Base::start(w);
         const wait_state_ptr<Threading> keep_alive(this);
         Base::start(w);

@@ -309,7 +309,7 @@ TURNSTILE_COLD auto fail(const Request& request, wait_decision why)
 template <class Request>
 TURNSTILE_HOT wait_decision attempt_before_suspending(Request& request, bool may_take_short_cut)
 {
-    return may_take_short_cut && coop_budget::spend() ? request.try_now()
+    return may_take_short_cut && coop_budget::try_consume() ? request.try_now()
                                                       : wait_decision::unattempted();
 }
 
@@ -345,7 +345,7 @@ auto wait_in_coroutine(Request request)
     [[maybe_unused]] auto supplies = supplies_for(request);
     operation_frame<Request, typename TokenForm::executor_type> operation(request, decision);
     co_await std::move(operation); // not moved: Asio takes an rvalue reference
-    coop_budget::renew();
+    coop_budget::reset();
     exception.rethrow();
     // NOLINTBEGIN(bugprone-use-after-move)
     if (!operation.result().decision().is_granted()) [[unlikely]]

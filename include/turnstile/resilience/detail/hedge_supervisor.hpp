@@ -98,7 +98,8 @@ private:
 
     void tell(hedge_event::kind_type kind, std::size_t number) noexcept
     {
-        state_->tell({kind, static_cast<std::uint32_t>(number), elapsed(started_, Clock::now())});
+        state_->tell(
+            {kind, static_cast<std::uint32_t>(number), time_between(started_, Clock::now())});
     }
 
     bool may_start_another() const noexcept
@@ -132,7 +133,7 @@ private:
     {
         if (attempts_.size() >= state_->policy.attempts())
             return;
-        this->start_timer(later<Clock>(Clock::now(), delay_));
+        this->start_timer(deadline_after<Clock>(Clock::now(), delay_));
     }
 
     void handle(supervised_events events) override
@@ -175,7 +176,7 @@ private:
             return false; // too late
         // How long the call has taken, not the winner alone: otherwise those that were hedged
         // because they are slow would count as fast.
-        state_->learn(elapsed(started_, Clock::now()));
+        state_->learn(time_between(started_, Clock::now()));
         if (a.number != 1) {
             hedge_state::count(state_->hedge_won);
             tell(hedge_event::won, a.number);

@@ -3,7 +3,7 @@
 
 #include <turnstile/core/export.hpp>
 #include <turnstile/core/operation.hpp>
-#include <turnstile/detail/call/observing_handler.hpp>
+#include <turnstile/detail/call/inspecting_handler.hpp>
 #include <turnstile/detail/call/operation_result.hpp>
 #include <turnstile/resilience/call_outcome.hpp>
 
@@ -121,8 +121,8 @@ struct report_end {
     auto operator()(Handler handler, Call call)
     {
         using reporter = call_reporter<Signature, Call, Classify>;
-        return observe<Signature>(std::move(handler),
-                                  reporter(std::move(call), std::move(classify)));
+        return inspect_result<Signature>(std::move(handler),
+                                         reporter(std::move(call), std::move(classify)));
     }
 };
 

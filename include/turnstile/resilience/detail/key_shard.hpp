@@ -129,7 +129,7 @@ public:
     // As of every state, for one that publishes what it decides in admit().
     void start(waiter& w) noexcept override
     {
-        if (!listeners_->somebody())
+        if (!listeners_->has_listeners())
             return base::start(w);
         const std::shared_ptr<listeners_type> listeners = listeners_;
         base::start(w);
@@ -209,7 +209,7 @@ private:
 
     void publish(key_slot& slot, const rate_event& what) noexcept override
     {
-        if (listeners_->somebody())
+        if (listeners_->has_listeners())
             listeners_->publish({&static_cast<entry&>(slot), what});
     }
 

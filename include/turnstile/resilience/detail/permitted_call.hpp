@@ -2,8 +2,8 @@
 #pragma once
 
 #include <turnstile/core/operation.hpp>
+#include <turnstile/detail/call/handler_wrapper.hpp>
 #include <turnstile/detail/call/operation_start.hpp>
-#include <turnstile/detail/call/wraps_handler.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/resilience/detail/reject_call.hpp>
 

@@ -44,7 +44,7 @@ public:
             return true;
         }
         if (quick == levels_type::outcome::refused && !retry_after &&
-            !this->listeners_.somebody()) {
+            !this->listeners_.has_listeners()) {
             count(rejected_, 1);
             return false;
         }

@@ -186,7 +186,7 @@ private:
     void sleep(nanoseconds delay)
     {
         sleeping_ = true;
-        this->start_timer(later<Clock>(Clock::now(), delay));
+        this->start_timer(deadline_after<Clock>(Clock::now(), delay));
     }
 
     std::shared_ptr<const Policy> policy_;

@@ -27,7 +27,7 @@ public:
 
     void tell(const Event& event) noexcept
     {
-        if (!listeners_.somebody())
+        if (!listeners_.has_listeners())
             return;
         listeners_.publish(event);
         listeners_.dispatch();

@@ -39,7 +39,7 @@ struct time_after {
     typename Clock::time_point deadline() const noexcept
     {
         return delay <= nanoseconds::zero() ? Clock::time_point::min()
-                                            : later<Clock>(Clock::now(), delay);
+                                            : deadline_after<Clock>(Clock::now(), delay);
     }
 };
 

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
+// Completion handlers that wrap another completion handler. A type that models handler_wrapper has
+// get() and wrapped_handler, and Asio then finds the executor, the allocator, the cancellation slot
+// and every other associated object of the wrapped handler. The handlers that run operations
+// (handler_loan.hpp, inspecting_handler.hpp, nothrow_results.hpp) are wrappers. The header is small
+// because each of them needs it.
+//
+// Invariant: a wrapper has the same associated objects as the handler that it wraps, unless it
+// declares its own.
 #pragma once
 
 #include <boost/asio/associator.hpp>
@@ -7,10 +15,8 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// A handler made from another, get(), that shares the executor, the allocator, the cancellation
-// slot and whatever else is associated with that one.
 template <class T>
-concept wraps_handler = requires(const T& t)
+concept handler_wrapper = requires(const T& t)
 {
     {
         t.get()
@@ -19,7 +25,7 @@ concept wraps_handler = requires(const T& t)
 
 } // namespace turnstile::inline v0_1::detail
 
-template <template <class, class> class Associator, turnstile::detail::wraps_handler Wrapper,
+template <template <class, class> class Associator, turnstile::detail::handler_wrapper Wrapper,
           class Default>
 struct boost::asio::associator<Associator, Wrapper, Default>
     : Associator<typename Wrapper::wrapped_handler, Default> {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
+// Storage for the results of an operation, or for none, that moves without throwing. A supervisor
+// keeps the results of its operations in it until it calls the handler of the caller. If moving the
+// results could throw on the way, the call could not complete.
+//
+// Invariant: a move of nothrow_results does not throw. Results whose own move may throw are on the
+// heap (heap_results), all others in a std::optional.
 #pragma once
 
-// The results of an operation on their way through a supervisor to the caller's handler. Moving
-// them on the way must not fail, or the caller would never hear of the end of its call: results
-// whose move may throw are kept on the heap, all others in the box itself.
-
-#include <turnstile/detail/call/wraps_handler.hpp>
+#include <turnstile/detail/call/handler_wrapper.hpp>
 
 #include <memory>
 #include <optional>
@@ -16,7 +18,7 @@
 namespace turnstile::inline v0_1::detail {
 
 template <class Tuple>
-class heap_box {
+class heap_results {
 public:
     template <class... Args>
     void emplace(Args&&... args)
@@ -32,14 +34,14 @@ private:
 };
 
 template <class Tuple>
-constexpr bool needs_heap_box =
+constexpr bool needs_heap_results =
     !(std::is_nothrow_move_constructible_v<Tuple> && std::is_nothrow_move_assignable_v<Tuple>);
 
 template <class Tuple>
-using results_box =
-    std::conditional_t<needs_heap_box<Tuple>, heap_box<Tuple>, std::optional<Tuple>>;
+using nothrow_results =
+    std::conditional_t<needs_heap_results<Tuple>, heap_results<Tuple>, std::optional<Tuple>>;
 
-// Empties the box, and gives what was in it.
+// Returns the contents of `box`, and empties it.
 template <class Box>
 Box take_from(Box& box) noexcept
 {
@@ -48,9 +50,9 @@ Box take_from(Box& box) noexcept
     return taken;
 }
 
-// A handler that takes a box, and calls another with the results in it.
+// Wraps the handler of the caller where the results are posted to it on the heap.
 template <class Handler>
-struct unboxing_handler {
+struct heap_results_handler {
     using wrapped_handler = Handler;
 
     Handler handler;
@@ -58,7 +60,7 @@ struct unboxing_handler {
     const Handler& get() const noexcept { return handler; }
 
     template <class Tuple>
-    void operator()(heap_box<Tuple> box)
+    void operator()(heap_results<Tuple> box)
     {
         std::apply(std::move(handler), std::move(*box));
     }
