@@ -18,10 +18,10 @@
 namespace channels {
 
 namespace asio = boost::asio;
-using turnstile::closing;
+using turnstile::close_mode;
 using turnstile::errc;
 using turnstile::error_code;
-using turnstile::order;
+using turnstile::queue_order;
 using turnstile::overflow;
 using turnstile::system_error;
 
@@ -34,7 +34,7 @@ struct operation {
     bool done = false;
     error_code error;
     numbers values;
-    turnstile::item_handle item;
+    turnstile::queue_item_id item;
 
     bool succeeded() const { return done && !error; }
     bool aborted() const { return done && error == asio::error::operation_aborted; }
@@ -52,8 +52,8 @@ struct operation {
     auto pushed()
     {
         return asio::bind_cancellation_slot(
-            signal.slot(), std::function<void(error_code, turnstile::item_handle)>(
-                               [this](error_code ec, turnstile::item_handle handle) {
+            signal.slot(), std::function<void(error_code, turnstile::queue_item_id)>(
+                               [this](error_code ec, turnstile::queue_item_id handle) {
                                    done = true;
                                    error = ec;
                                    item = handle;

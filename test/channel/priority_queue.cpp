@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_priority_can_be_changed_while_the_item_is_there,
     BOOST_TEST(!q.change_priority(c, 0));
     BOOST_TEST((drain(q) == numbers{1, 2, 4}));
     BOOST_TEST(!q.change_priority(b, 0));
-    BOOST_TEST(!q.change_priority(turnstile::item_handle(), 0));
+    BOOST_TEST(!q.change_priority(turnstile::queue_item_id(), 0));
     priority_queue_of<Threading> other(io, turnstile::unbounded);
     const auto d = other.try_push(5, 5);
     BOOST_TEST(!q.change_priority(d, 0), "of another queue");
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_item_can_be_taken_out_while_it_is_there, Thread
     BOOST_TEST(q.unfinished() == 2U);
     BOOST_TEST(*q.try_pop() == 1);
     BOOST_TEST(!q.erase(a).has_value(), "somebody has it");
-    BOOST_TEST(!q.erase(turnstile::item_handle()).has_value());
+    BOOST_TEST(!q.erase(turnstile::queue_item_id()).has_value());
     priority_queue_of<Threading> other(io, turnstile::unbounded);
     BOOST_TEST(!q.erase(other.try_push(5, 5)).has_value(), "of another queue");
 
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(the_rest_is_as_with_queue)
     operation join;
     q.async_join(join.ended());
     BOOST_TEST(**q.try_pop() == 3);
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     BOOST_TEST(q.is_closed());
     BOOST_TEST(q.unfinished() == 1U);
     q.task_done();
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(many_items_against_a_model)
     kit::drained_context io;
     priority_numbers q(io, turnstile::unbounded);
     std::set<std::pair<int, int>> model; // priority, value: values are in the order of pushing
-    std::vector<std::pair<turnstile::item_handle, int>> handles;
+    std::vector<std::pair<turnstile::queue_item_id, int>> handles;
     std::vector<int> priority_of;
     std::mt19937 random(1);
     const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };

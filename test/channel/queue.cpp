@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(an_item_on_its_way_to_a_cancelled_pop_goes_back_to_its_plac
 {
     // Several in flight, cancelled in either order, while others fill the queue.
     for (const bool first_first : {true, false}) {
-        for (const auto o : {order::fifo, order::lifo}) {
+        for (const auto o : {queue_order::fifo, queue_order::lifo}) {
             kit::drained_context io;
             turnstile::queue<int> q(io, 2, overflow::wait, o);
             std::vector<operation> pops(3);
@@ -145,9 +145,9 @@ BOOST_AUTO_TEST_CASE(an_item_on_its_way_to_a_cancelled_pop_goes_back_to_its_plac
             BOOST_TEST(pops[0].aborted());
             BOOST_TEST(pops[1].aborted());
             // It has waited for 3, but takes what is first when its handler runs.
-            BOOST_TEST((pops[2].values == (o == order::fifo ? numbers{1} : numbers{5})));
+            BOOST_TEST((pops[2].values == (o == queue_order::fifo ? numbers{1} : numbers{5})));
             BOOST_TEST(
-                (drain(q) == (o == order::fifo ? numbers{2, 3, 4, 5} : numbers{4, 3, 2, 1})));
+                (drain(q) == (o == queue_order::fifo ? numbers{2, 3, 4, 5} : numbers{4, 3, 2, 1})));
         }
     }
 }

@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_that_displaced_the_worst_reports_the_same, 
 // A queue whose pushes need not wait any more knows a short way in.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_used_queue_takes_nothing_after_close, Threading, kit::policies)
 {
-    for (const auto how : {closing::drain, closing::discard}) {
+    for (const auto how : {close_mode::drain, close_mode::discard}) {
         kit::drained_context io;
         queue_of<Threading> q(io, 8);
         fill(q, {1, 2});
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_used_queue_takes_nothing_after_close, Threading,
         q.async_push(5, push.ended());
         kit::run(io);
         BOOST_TEST(push.failed_with(errc::closed));
-        BOOST_TEST((drain(q) == (how == closing::drain ? numbers{2, 3} : numbers{})));
+        BOOST_TEST((drain(q) == (how == close_mode::drain ? numbers{2, 3} : numbers{})));
     }
 }
 

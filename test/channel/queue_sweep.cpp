@@ -28,8 +28,8 @@ constexpr int first_placed = 1000; // values of reservations are from here on
 struct settings {
     std::size_t capacity;
     overflow policy;
-    order next;
-    std::optional<closing> ending;
+    queue_order next;
+    std::optional<close_mode> ending;
 };
 
 // What differs between the queues.
@@ -187,7 +187,7 @@ private:
         for (auto& op : ops_) {
             numbers& batch = op.values;
             BOOST_TEST((op.succeeded() || batch.empty()));
-            if (settings_.next == order::lifo)
+            if (settings_.next == queue_order::lifo)
                 std::reverse(batch.begin(), batch.end());
             if (Flavour::in_order_of_pushing)
                 BOOST_TEST(in_order_of_entering(batch), "out of order");
@@ -199,7 +199,7 @@ private:
     // So is what is taken one after the other.
     void check_order()
     {
-        if (Flavour::in_order_of_pushing && settings_.next == order::fifo)
+        if (Flavour::in_order_of_pushing && settings_.next == queue_order::fifo)
             BOOST_TEST(in_order_of_entering(popped_), "out of order");
     }
 
@@ -219,7 +219,7 @@ private:
         std::sort(entered.begin(), entered.end());
         BOOST_TEST((std::adjacent_find(found.begin(), found.end()) == found.end()), "doubled");
         BOOST_TEST(std::includes(entered.begin(), entered.end(), found.begin(), found.end()));
-        if (settings_.ending != closing::discard)
+        if (settings_.ending != close_mode::discard)
             BOOST_TEST(found.size() + queue_.dropped() == entered.size());
         BOOST_TEST(queue_.unfinished() == found.size());
     }
@@ -239,12 +239,12 @@ private:
 template <class Flavour>
 void sweep(overflow policy)
 {
-    constexpr std::array<std::optional<closing>, 4> endings{std::nullopt, std::nullopt,
-                                                            closing::drain, closing::discard};
+    constexpr std::array<std::optional<close_mode>, 4> endings{std::nullopt, std::nullopt,
+                                                            close_mode::drain, close_mode::discard};
     for (const std::size_t capacity : {0U, 1U, 3U, 100U}) {
         kit::for_each_seed(200, [&](std::uint64_t seed) {
             const bool lifo = Flavour::in_order_of_pushing && seed / 4 % 3 == 0;
-            const settings s{capacity, policy, lifo ? order::lifo : order::fifo, endings[seed % 4]};
+            const settings s{capacity, policy, lifo ? queue_order::lifo : queue_order::fifo, endings[seed % 4]};
             bool reached = true;
             for (std::size_t k = 0; reached; ++k) {
                 BOOST_TEST_REQUIRE(k < 1000U);

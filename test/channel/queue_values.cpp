@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(values_that_can_only_be_moved)
     BOOST_TEST(q.try_push(std::move(kept)));
     BOOST_TEST(**q.try_pop() == 2);
     auto place = q.try_reserve();
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     kept = std::make_unique<int>(3);
     error_code ec;
     place.push(std::move(kept), ec);
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(values_whose_moves_throw_and_that_have_no_default,
         });
         kit::run(io);
         BOOST_TEST(sum == 5);
-        q.close(closing::discard);
+        q.close(close_mode::discard);
         error_code closed;
         BOOST_TEST(!q.try_push(difficult(8), closed));
         BOOST_TEST((closed == errc::closed));
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(no_value_is_destroyed_under_the_lock)
     kit::run(io);
     BOOST_TEST(nosy::seen == 5U);
     BOOST_TEST(q.try_push(nosy(&q)));
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     BOOST_TEST(nosy::seen == 6U);
 }
 
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(a_value_that_was_moved_as_the_queue_was_discarded_has_come_
         turnstile::priority_queue<difficult> q(io, turnstile::unbounded);
         auto place = q.try_reserve();
         difficult value(1);
-        difficult::on_move = [&] { q.close(closing::discard); };
+        difficult::on_move = [&] { q.close(close_mode::discard); };
         error_code ec;
         const auto handle = place.push(std::move(value), 1, ec);
         difficult::on_move = nullptr;

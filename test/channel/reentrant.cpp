@@ -22,7 +22,7 @@
 namespace {
 
 namespace asio = boost::asio;
-using turnstile::closing;
+using turnstile::close_mode;
 using turnstile::errc;
 using turnstile::error_code;
 using turnstile::overflow;
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_dropped_item_may_push_and_pop, P, kit::policies)
     kit::run(io);
     BOOST_TEST(words == 3);
     BOOST_TEST(q.size() == 1U);
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     BOOST_TEST(words == 4);
 }
 
@@ -113,11 +113,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_discarded_item_may_close_push_and_join, P, kit::
     bool joined = false;
     error_code ec;
     BOOST_TEST(q.try_push(last_words([&] {
-        q.close(closing::discard);
+        q.close(close_mode::discard);
         BOOST_TEST(!q.try_push(last_words(), ec));
         q.async_join([&](error_code) { joined = true; });
     })));
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     BOOST_TEST((ec == errc::closed));
     kit::run(io);
     BOOST_TEST(joined);
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_item_that_is_discarded_may_destroy_the_queue, P
     owned<queue_of<P>> q(io, 2);
     BOOST_TEST(q->try_push(q.destroyer()));
     BOOST_TEST(q->try_push(q.destroyer()));
-    q->close(closing::discard);
+    q->close(close_mode::discard);
     BOOST_TEST(q.is_destroyed());
 }
 

@@ -3,7 +3,7 @@
 #include "kit/policies.hpp"
 #include "kit/run.hpp"
 
-#include <turnstile/channel/policy.hpp>
+#include <turnstile/channel/queue_policy.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_CASE(the_oldest_is_first_or_the_newest)
 {
     asio::io_context io;
     turnstile::queue<int> fifo(io, turnstile::unbounded);
-    turnstile::queue<int> lifo(io, turnstile::unbounded, overflow::wait, order::lifo);
+    turnstile::queue<int> lifo(io, turnstile::unbounded, overflow::wait, queue_order::lifo);
     fill(fifo, {1, 2, 3});
     fill(lifo, {1, 2, 3});
     BOOST_TEST(fifo.size() == 3U);
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_discarding_close_leaves_only_what_is_being_worke
     fill(q, {1, 2, 3});
     BOOST_TEST(*q.try_pop() == 1);
     q.async_join(join.ended());
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     BOOST_TEST(q.size() == 0U);
     BOOST_TEST(q.unfinished() == 1U);
     kit::poll_leaves_work(io);
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(what_comes_back_to_a_discarded_queue_is_discarded)
     q.async_pop(pop.popped());
     fill(q, {1});
     q.async_join(join.ended());
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     BOOST_TEST(q.unfinished() == 1U);
     pop.cancel();
     kit::run(io);

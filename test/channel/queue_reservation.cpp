@@ -3,7 +3,7 @@
 #include "kit/policies.hpp"
 #include "kit/run.hpp"
 
-#include <turnstile/channel/reservation.hpp>
+#include <turnstile/channel/queue_reservation.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_reservation_outlasts_close_but_not_a_discarding_one)
     kit::poll_leaves_work(io);
     BOOST_TEST((pops[0].values == numbers{1}));
     BOOST_TEST(!pops[1].done);
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     error_code ec;
     second.push(2, ec);
     BOOST_TEST((ec == errc::closed));
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_push_that_throws_has_not_moved_from_its_value)
     turnstile::queue<std::string> q(io, 2);
     auto place = q.try_reserve();
     q.try_reserve().push("copied or moved");
-    q.close(turnstile::closing::discard);
+    q.close(turnstile::close_mode::discard);
     std::string value = "still here";
     BOOST_CHECK_THROW(place.push(std::move(value)), turnstile::system_error);
     BOOST_TEST(value == "still here");
