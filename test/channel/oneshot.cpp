@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(hands_over_an_error, P, kit::policies)
             BOOST_TEST((each.error() == asio::error::connection_reset));
         BOOST_TEST(!receiver.try_receive(ec));
         BOOST_TEST((ec == asio::error::connection_reset));
-        BOOST_CHECK_THROW((void)receiver.try_receive(), turnstile::system_error);
+        BOOST_TEST(!receiver.try_receive());
     }
 }
 

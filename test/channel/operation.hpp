@@ -21,8 +21,8 @@ namespace asio = boost::asio;
 using turnstile::close_mode;
 using turnstile::errc;
 using turnstile::error_code;
-using turnstile::queue_order;
 using turnstile::overflow;
+using turnstile::queue_order;
 using turnstile::system_error;
 
 template <class Threading>

@@ -239,12 +239,13 @@ private:
 template <class Flavour>
 void sweep(overflow policy)
 {
-    constexpr std::array<std::optional<close_mode>, 4> endings{std::nullopt, std::nullopt,
-                                                            close_mode::drain, close_mode::discard};
+    constexpr std::array<std::optional<close_mode>, 4> endings{
+        std::nullopt, std::nullopt, close_mode::drain, close_mode::discard};
     for (const std::size_t capacity : {0U, 1U, 3U, 100U}) {
         kit::for_each_seed(200, [&](std::uint64_t seed) {
             const bool lifo = Flavour::in_order_of_pushing && seed / 4 % 3 == 0;
-            const settings s{capacity, policy, lifo ? queue_order::lifo : queue_order::fifo, endings[seed % 4]};
+            const settings s{capacity, policy, lifo ? queue_order::lifo : queue_order::fifo,
+                             endings[seed % 4]};
             bool reached = true;
             for (std::size_t k = 0; reached; ++k) {
                 BOOST_TEST_REQUIRE(k < 1000U);

@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_look_during_the_last_change_and_close_does_not_miss_the_v
 {
     racing_writer writer;
     const auto now =
-        turnstile::detail::watch_outlook(racing_version{writer}, racing_end{writer}, 1);
+        turnstile::detail::watch_decision(racing_version{writer}, racing_end{writer}, 1);
     BOOST_TEST(writer.looks == 2);
     BOOST_TEST(now.is_granted());
 }
