@@ -382,8 +382,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_loser_of_a_race_has_received_nothing, P, kit::
 BOOST_AUTO_TEST_CASE_TEMPLATE(no_capacity_is_an_error, P, kit::policies)
 {
     asio::io_context io;
-    BOOST_CHECK_EXCEPTION(broadcast_of<P>(io, 0), turnstile::system_error,
-                          [](const auto& e) { return e.code() == errc::invalid_argument; });
+    for (const int capacity : {0, -1}) {
+        BOOST_CHECK_EXCEPTION(
+            broadcast_of<P>(io, capacity), turnstile::system_error, [](const auto& e) {
+                return e.code() == errc::invalid_argument &&
+                       std::string(e.what()).find("broadcast: capacity") != std::string::npos;
+            });
+    }
     BOOST_TEST(broadcast_of<P>(io, 3).capacity() == 3U);
 }
 

@@ -8,11 +8,14 @@
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <cstddef>
+#include <string>
+
 namespace {
 
 using namespace channels;
 
-BOOST_AUTO_TEST_SUITE(policy)
+BOOST_AUTO_TEST_SUITE(queue_policy)
 
 BOOST_AUTO_TEST_CASE(the_oldest_is_first_or_the_newest)
 {
@@ -163,6 +166,33 @@ BOOST_AUTO_TEST_CASE(a_push_that_has_dropped_nothing_can_be_cancelled)
     BOOST_TEST(push.aborted());
     BOOST_TEST(q.dropped() == 0U);
     BOOST_TEST((drain(q) == numbers{1}));
+}
+
+template <class Queue, class Capacity>
+void expect_no_capacity(asio::io_context& io, Capacity capacity, const std::string& name)
+{
+    BOOST_CHECK_EXCEPTION(Queue(io, capacity), system_error, [&](const system_error& e) {
+        return e.code() == errc::invalid_argument &&
+               std::string(e.what()).find(name + ": capacity") != std::string::npos;
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_capacity_that_is_no_number_of_items_is_an_error)
+{
+    asio::io_context io;
+    expect_no_capacity<turnstile::queue<int>>(io, -1, "queue");
+    expect_no_capacity<turnstile::queue<int>>(io, -2L, "queue");
+    expect_no_capacity<turnstile::queue<int>>(io, static_cast<signed char>(-1), "queue");
+    expect_no_capacity<turnstile::local::queue<int>>(io, std::size_t(-2), "queue");
+    expect_no_capacity<turnstile::priority_queue<int>>(io, -1, "priority_queue");
+    BOOST_CHECK_THROW(turnstile::queue<int>(io.get_executor(), -1), system_error);
+
+    BOOST_TEST(turnstile::queue<int>(io, 0).capacity() == 0U);
+    BOOST_TEST(turnstile::queue<int>(io, 7L).capacity() == 7U);
+    BOOST_TEST(turnstile::queue<int>(io, 0xffff'ffffU).capacity() == 0xffff'ffffU);
+    BOOST_TEST(turnstile::queue<int>(io, turnstile::unbounded).capacity() == turnstile::unbounded);
+    const unsigned long long no_limit = turnstile::unbounded;
+    BOOST_TEST(turnstile::queue<int>(io, no_limit).capacity() == turnstile::unbounded);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

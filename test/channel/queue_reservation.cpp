@@ -15,7 +15,7 @@ namespace {
 
 using namespace channels;
 
-BOOST_AUTO_TEST_SUITE(reservation)
+BOOST_AUTO_TEST_SUITE(queue_reservation)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_reservation_is_filled_or_given_back, Threading, kit::policies)
 {
