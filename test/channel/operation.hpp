@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Operations of queues with their results, which can be cancelled; few types, so that the tests
-// compile fast.
+// Cancellable operations of queues with their results. Few handler types, so that the tests compile
+// fast.
 #pragma once
 
 #include <turnstile/channel/priority_queue.hpp>

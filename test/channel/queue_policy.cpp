@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(closing_lets_pops_drain_and_fails_pushes, Threadin
     BOOST_TEST(!q.try_reserve());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_discarding_close_leaves_only_what_is_being_worked_on, Threading,
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_discarding_close_leaves_only_items_in_progress, Threading,
                               kit::policies)
 {
     kit::drained_context io;
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_discarding_close_leaves_only_what_is_being_worke
     BOOST_TEST(pop.failed_with(errc::closed));
 }
 
-BOOST_AUTO_TEST_CASE(what_comes_back_to_a_discarded_queue_is_discarded)
+BOOST_AUTO_TEST_CASE(an_item_given_back_to_a_discarded_queue_is_discarded)
 {
     kit::drained_context io;
     turnstile::queue<int> q(io, turnstile::unbounded);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(what_comes_back_to_a_discarded_queue_is_discarded)
     BOOST_TEST(join.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE(a_full_queue_drops_or_rejects_if_told_so)
+BOOST_AUTO_TEST_CASE(a_full_queue_drops_or_rejects_by_its_policy)
 {
     kit::drained_context io;
     const auto after_three = [&](overflow policy, std::size_t capacity) {

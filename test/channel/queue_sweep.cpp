@@ -23,7 +23,7 @@ constexpr std::size_t pushes = 6;
 constexpr std::size_t pops = 6;
 constexpr std::size_t join = pushes + pops;
 constexpr std::size_t operations = join + 1;
-constexpr int first_placed = 1000; // values of reservations are from here on
+constexpr int first_placed = 1000; // the first value that fills a reservation
 
 struct settings {
     std::size_t capacity;
@@ -32,7 +32,7 @@ struct settings {
     std::optional<close_mode> ending;
 };
 
-// What differs between the queues.
+// The differences between the queues.
 template <class Threading>
 struct plain {
     using queue = queue_of<Threading>;
@@ -69,8 +69,8 @@ struct with_priorities {
     }
 };
 
-// Pushes, reservations, pops and a join in a shuffled world, maybe closed at some moment; two of
-// the operations are cancelled after k steps.
+// Pushes, reservations, pops and a join on a chaos_executor, sometimes with a close. Two of the
+// operations are cancelled after k steps.
 template <class Flavour>
 class shuffled_run {
 public:
@@ -107,7 +107,7 @@ public:
         for (;;) {
             const numbers rest = drain(queue_);
             popped_.insert(popped_.end(), rest.begin(), rest.end());
-            chaos_.run(); // those who had waited to push, or for a place
+            chaos_.run(); // the pushes and reservations that waited
             if (queue_.empty())
                 break;
         }
@@ -170,7 +170,7 @@ private:
                                             });
     }
 
-    // What was pushed in order, and what was filled in order.
+    // Pushed values and filled values are each in order.
     static bool in_order_of_entering(const numbers& values)
     {
         numbers pushed;
@@ -181,7 +181,7 @@ private:
                std::is_sorted(placed.begin(), placed.end());
     }
 
-    // What is taken at once is in order.
+    // The values of one batch are in order.
     void check_batches()
     {
         for (auto& op : ops_) {
@@ -196,14 +196,14 @@ private:
         }
     }
 
-    // So is what is taken one after the other.
+    // So are the values of successive pops.
     void check_order()
     {
         if (Flavour::in_order_of_pushing && settings_.next == queue_order::fifo)
             BOOST_TEST(in_order_of_entering(popped_), "out of order");
     }
 
-    // Every item that was pushed with success is in exactly one place, and no other is.
+    // Every item whose push succeeded is in exactly one place; no other item exists.
     void check_numbers()
     {
         numbers entered;
@@ -235,7 +235,7 @@ private:
     typename Flavour::queue queue_;
 };
 
-// Each seed has one of the orders, and of the endings.
+// Each seed determines an order and an ending.
 template <class Flavour>
 void sweep(overflow policy)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 
-// Values that use or destroy their channel as they are destroyed. The address sanitizer checks that
-// the channel is not used after that; a value that is destroyed under the lock would hang here.
+// Values that use or destroy their channel while they are destroyed. The address sanitizer checks
+// that the channel is not used after that; a value that is destroyed under the lock would deadlock.
 #include "kit/policies.hpp"
 #include "kit/run.hpp"
 
@@ -27,7 +27,7 @@ using turnstile::errc;
 using turnstile::error_code;
 using turnstile::overflow;
 
-// Calls a function as it is destroyed, once.
+// Calls a function when it is destroyed.
 class last_words {
 public:
     last_words() noexcept = default;
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_item_of_a_refused_push_may_destroy_the_queue, 
     BOOST_TEST(other.is_destroyed());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(an_item_may_hold_a_place_in_its_own_queue, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_item_may_hold_a_reservation_of_its_own_queue, P, kit::policies)
 {
     kit::drained_context io;
     auto place = std::make_shared<typename queue_of<P>::reservation_type>();
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_displaced_value_may_use_or_destroy_the_broadcast
     BOOST_TEST(!receiver->try_receive(ec));
     BOOST_TEST((ec == errc::closed));
 
-    // A value in the ring may have the last receiver, and a receiver the last share.
+    // A value in the ring may own the last receiver, and a receiver the last reference to a value.
     owned<broadcast_of<P>> other(io, 1);
     receiver = other->subscribe();
     other->send(last_words([&] { receiver.reset(); }));
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_displaced_value_may_use_or_destroy_the_broadcast
     BOOST_TEST(!receiver);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_may_have_the_ends_of_its_oneshot, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_may_own_the_ends_of_its_oneshot, P, kit::policies)
 {
     for (const bool receiver_first : {false, true}) {
         kit::drained_context io;

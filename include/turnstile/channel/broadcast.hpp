@@ -191,10 +191,9 @@ public:
     /// the address space; `std::bad_alloc`.
     template <std::integral Count>
     basic_broadcast(const Executor& executor, Count capacity)
-        : base(executor, new state_type(
-                             executor, detail::checked_capacity(
-                                           capacity, capacity != 0 && detail::is_capacity(capacity),
-                                           "broadcast: capacity must be at least 1")))
+        : base(executor,
+               new state_type(executor, detail::checked_broadcast_capacity(
+                                            capacity, "broadcast: capacity must be at least 1")))
     {
     }
 

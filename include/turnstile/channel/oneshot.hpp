@@ -88,7 +88,7 @@ public:
     /// Sends an error in place of a value. Every receive completes with it.
     ///
     /// @par Errors
-    /// `errc::invalid_argument` if `error` is no error; otherwise those of `send`.
+    /// `errc::invalid_argument` if `error` is no error; otherwise the errors of `send`.
     void send_error(const error_code& error, error_code& ec) noexcept
     {
         ec = this->state().send_error(error);

@@ -4,6 +4,7 @@
 // `close`, are in queue_operations.hpp, which `queue` shares.
 #pragma once
 
+#include <turnstile/channel/detail/channel_capacity.hpp>
 #include <turnstile/channel/detail/priority_queue_store.hpp>
 #include <turnstile/channel/detail/queue_state_items.hpp>
 #include <turnstile/channel/detail/queue_state_waiters.hpp>

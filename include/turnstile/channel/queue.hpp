@@ -4,6 +4,7 @@
 // queue_operations.hpp, which `priority_queue` shares.
 #pragma once
 
+#include <turnstile/channel/detail/channel_capacity.hpp>
 #include <turnstile/channel/detail/queue_store.hpp>
 #include <turnstile/channel/queue_operations.hpp>
 #include <turnstile/channel/queue_policy.hpp>

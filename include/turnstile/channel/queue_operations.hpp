@@ -100,7 +100,7 @@ public:
     /// @par Completion signature
     /// `void(error_code, std::vector<T>)`
     /// @par Errors
-    /// `errc::invalid_argument` if `max_items` is 0; otherwise those of `async_pop`.
+    /// `errc::invalid_argument` if `max_items` is 0; otherwise the errors of `async_pop`.
     /// @par Executor
     /// The handler's associated executor; by default the executor of the queue.
     /// @par Per-operation cancellation

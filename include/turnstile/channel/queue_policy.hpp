@@ -3,13 +3,12 @@
 // queue, the order of the items, and the fate of the remaining items when the queue is closed.
 #pragma once
 
-#include <turnstile/channel/detail/channel_capacity.hpp>
 #include <turnstile/core/enum_names.hpp>
 
-#include <concepts>
+#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
+#include <string_view>
 
 namespace turnstile::inline v0_1 {
 
@@ -48,16 +47,4 @@ template <>
 inline constexpr auto detail::enum_names<close_mode> = std::to_array<std::string_view>({"drain",
                                                                                         "discard"});
 
-namespace detail {
-
-template <std::integral Count>
-std::size_t checked_queue_capacity(Count n, const char* rule)
-{
-    // A signed -1 is not `unbounded`, although it would become that number if it were converted.
-    const bool is_unbounded =
-        std::unsigned_integral<Count> && static_cast<std::uintmax_t>(n) == unbounded;
-    return checked_capacity(n, is_unbounded || is_capacity(n), rule);
-}
-
-} // namespace detail
 } // namespace turnstile::inline v0_1

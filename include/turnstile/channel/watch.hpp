@@ -112,7 +112,7 @@ public:
 
     /// Waits until the value satisfies `predicate(const T&)`.
     ///
-    /// The predicate tests the current value first, then each later value, except those that are
+    /// The predicate tests the current value first, then each later value, except values that are
     /// replaced before it is called. It is called where the completion handler would run; with
     /// `strand_confined`, and for an executor that cannot be posted to, on the executor of the
     /// watch. It is never called under a lock or inside a function that changes the value, and

@@ -112,7 +112,7 @@ private:
 
     std::vector<node> ring_;
     std::uint64_t sent_ = 0;
-    subscription_list waiting_subscriptions_; // those with a waiting receive
+    subscription_list waiting_subscriptions_; // subscriptions with a waiting receive
     bool abandoned_ = false;                  // the broadcast was destroyed before it was closed
     policy_atomic<Threading, std::size_t> receivers_{0};
     policy_atomic<Threading, bool> closed_{false};

@@ -3,10 +3,13 @@
 //
 // The constructors of queue, priority_queue and broadcast take any integral type, so that a
 // negative number reaches this check instead of becoming a huge std::size_t. A huge number is
-// refused as well: it is a negative number that was converted by the caller. `unbounded` is the
-// only exception, and only for queues.
+// refused as well: it is most likely a negative number that the caller has converted. `unbounded`
+// is the only exception, and only for queues.
+//
+// `rule` is the text of the exception; it names the channel and the argument.
 #pragma once
 
+#include <turnstile/channel/queue_policy.hpp>
 #include <turnstile/core/error.hpp>
 
 #include <concepts>
@@ -16,9 +19,9 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// Whether n is a number of items that a channel can hold.
+// Whether a channel can hold n items.
 template <std::integral Count>
-constexpr bool is_capacity(Count n) noexcept
+constexpr bool is_number_of_items(Count n) noexcept
 {
     if constexpr (std::is_signed_v<Count>) {
         if (n < 0)
@@ -27,12 +30,20 @@ constexpr bool is_capacity(Count n) noexcept
     return static_cast<std::uintmax_t>(n) <= static_cast<std::uintmax_t>(PTRDIFF_MAX);
 }
 
-// Returns the capacity as a std::size_t. Throws `errc::invalid_argument` with the text `rule`,
-// which names the channel and the argument, if n is not valid.
 template <std::integral Count>
-std::size_t checked_capacity(Count n, bool is_valid, const char* rule)
+std::size_t checked_queue_capacity(Count n, const char* rule)
 {
-    throw_if_wrong(is_valid ? nullptr : rule);
+    // A signed -1 is not `unbounded`, although it would become that number if it were converted.
+    const bool is_unbounded =
+        std::unsigned_integral<Count> && static_cast<std::uintmax_t>(n) == unbounded;
+    throw_if_wrong(is_unbounded || is_number_of_items(n) ? nullptr : rule);
+    return static_cast<std::size_t>(n);
+}
+
+template <std::integral Count>
+std::size_t checked_broadcast_capacity(Count n, const char* rule)
+{
+    throw_if_wrong(n != 0 && is_number_of_items(n) ? nullptr : rule);
     return static_cast<std::size_t>(n);
 }
 

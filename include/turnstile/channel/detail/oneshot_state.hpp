@@ -2,7 +2,7 @@
 // The state of a oneshot, which its sender and its receiver share. oneshot_state does not depend on
 // the type of the value; typed_oneshot_state, below, holds the value.
 //
-// The phase says what the sender has done and what became of the value:
+// The phase is the progress of the value:
 // - open: nothing was sent, and the sender exists
 // - full: a value was sent and is available
 // - reserved: the value is granted to a receive that has not completed; if that receive is

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The store of `priority_queue`: a balanced tree of the items, ordered by priority and, among
-// equal priorities, by the order in which they were pushed. queue_store.hpp describes what a store
-// provides.
+// equal priorities, by the order in which they were pushed. queue_store.hpp lists the members
+// of a store.
 //
 // Each item has a sequence number, unique among all items that were ever pushed. It orders equal
 // priorities, and a queue_item_id recognises its item by it. An id may look at the node of an item

@@ -45,7 +45,7 @@ struct queue_item_waiter : queue_waiter {
 template <class State>
 struct queue_pop_n_waiter : queue_item_waiter<State> {
     using queue_item_waiter<State>::queue_item_waiter;
-    std::vector<typename State::stored_type> room; // its capacity limits what may be granted
+    std::vector<typename State::stored_type> room; // its capacity limits the number of items
 };
 
 template <class State>
