@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A chat room over real sockets: whatever one says, all get. Server and guests are in this one
-// process, and talk over the loopback interface.
+// A chat room over real sockets: every guest receives every line. The server and the guests are
+// in this one process, and use the loopback interface.
 
 #include <turnstile/channel/broadcast.hpp>
 
@@ -23,13 +23,13 @@ namespace {
 using room = turnstile::broadcast<std::string>;
 
 // [chat-relay]
-// From the room to one guest. A line is stored once, and sent from there to everybody.
+// Sends the lines of the room to one guest. Each line is stored once, for all guests.
 asio::awaitable<void> relay(tcp::socket& socket, room::receiver_type lines)
 {
     for (;;) {
         auto [ec, line] = co_await lines.async_receive(asio::as_tuple(asio::use_awaitable));
         if (ec)
-            break; // the room is closed, and this guest has had all that was said
+            break; // the room is closed, and this guest has received every line
         if (line.missed() != 0) {
             const auto note = fmt::format("* you missed {} lines\n", line.missed());
             co_await asio::async_write(socket, asio::buffer(note), asio::use_awaitable);
@@ -49,12 +49,12 @@ asio::awaitable<std::string> read_line(tcp::socket& socket, std::string& buffer)
     co_return line;
 }
 
-// From one guest to the room.
+// Sends the lines of one guest to the room.
 asio::awaitable<void> pass_on(tcp::socket& socket, std::string& buffer, const std::string& name,
                               room& everybody)
 {
     for (;;) {
-        const std::string line = co_await read_line(socket, buffer); // throws when they leave
+        const std::string line = co_await read_line(socket, buffer); // throws when the guest leaves
         if (line == "/close")
             everybody.close();
         else
@@ -67,7 +67,7 @@ asio::awaitable<void> serve(tcp::socket socket, room& everybody)
 {
     std::string buffer;
     const std::string name = co_await read_line(socket, buffer);
-    auto lines = everybody.subscribe(); // from here on nothing is missed
+    auto lines = everybody.subscribe(); // receives every line from here on
     everybody.send(fmt::format("* {} joined\n", name));
     co_await (relay(socket, std::move(lines)) || pass_on(socket, buffer, name, everybody));
 }
@@ -88,7 +88,7 @@ struct reply {
     std::string says;
 };
 
-// Keeps what it reads, and knows what to say to some of it.
+// Stores every line that it reads, and replies to some of them.
 asio::awaitable<void> visit(tcp::endpoint server, std::string name, std::vector<reply> replies,
                             std::vector<std::string>& heard)
 {
@@ -106,7 +106,7 @@ asio::awaitable<void> visit(tcp::endpoint server, std::string name, std::vector<
             }
         }
     } catch (const boost::system::system_error&) {
-        // The server has hung up.
+        // The server has closed the connection.
     }
 }
 
@@ -124,7 +124,7 @@ int main()
     std::vector<std::string> carol;
     const auto guests = [&]() -> asio::awaitable<void> {
         const auto server = acceptor.local_endpoint();
-        auto lobby = everybody.subscribe(); // the house listens, too, to know when to let them in
+        auto lobby = everybody.subscribe(); // tells when the next guest may come
         const auto until = [&](std::string wanted) -> asio::awaitable<void> {
             while (*co_await lobby.async_receive() != wanted) {
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A configuration that changes while the program runs: whoever uses it sees the latest.
+// A configuration that changes while the program runs: its readers see the latest one.
 
 #include <turnstile/channel/watch.hpp>
 
@@ -20,7 +20,7 @@ struct config {
 // [/config-type]
 
 // [config-follow]
-// Takes up each change; if several come at once, the last.
+// Prints each change; of several changes at once, the last.
 asio::awaitable<void> follow(turnstile::watch<config>& settings)
 {
     auto now = settings.get();
@@ -29,7 +29,7 @@ asio::awaitable<void> follow(turnstile::watch<config>& settings)
         auto [ec, next] = co_await settings.async_wait_changed(now.version(),
                                                                asio::as_tuple(asio::use_awaitable));
         if (ec == turnstile::errc::closed)
-            break; // this was the last
+            break; // the last version was printed
         now = next;
     }
     fmt::print("no more changes\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The lowest number is the most urgent; among equals, who came first goes first.
+// The item with the lowest number is popped first; among equal numbers, the oldest.
 
 #include <turnstile/channel/priority_queue.hpp>
 
@@ -29,7 +29,7 @@ asio::awaitable<void> by_priority()
     fmt::print("Items dequeued by priority: {}\n", fmt::join(items, ", "));
 }
 
-asio::awaitable<void> that_change()
+asio::awaitable<void> with_changed_priorities()
 {
     turnstile::priority_queue<std::string> queue(co_await asio::this_coro::executor,
                                                  turnstile::unbounded);
@@ -38,13 +38,13 @@ asio::awaitable<void> that_change()
 
     fmt::print("changed: {}\n", queue.change_priority(report, 1));
     fmt::print("first: {}\n", co_await queue.async_pop());
-    fmt::print("changed: {}\n", queue.change_priority(report, 9)); // it is gone
+    fmt::print("changed: {}\n", queue.change_priority(report, 9)); // it was popped
     fmt::print("taken out: {}\n", queue.erase(backup).value_or("nothing"));
 }
 
 asio::awaitable<void> only_the_best()
 {
-    // Room for two: whatever is worst is dropped.
+    // Room for two items: the worst one is dropped.
     turnstile::priority_queue<std::string> queue(co_await asio::this_coro::executor, 2,
                                                  turnstile::overflow::drop_worst);
     co_await queue.async_push("third", 3);
@@ -57,7 +57,7 @@ asio::awaitable<void> only_the_best()
 asio::awaitable<void> everything()
 {
     co_await by_priority();
-    co_await that_change();
+    co_await with_changed_priorities();
     co_await only_the_best();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A bounded queue between a producer and a consumer: who is too fast waits. Then workers that
-// are joined, a batch, and a queue that is closed.
+// A bounded queue between a producer and a consumer: the faster side waits. Then workers that are
+// joined, a batch, and a queue that is closed.
 
 #include <turnstile/channel/queue.hpp>
 
@@ -46,7 +46,7 @@ asio::awaitable<void> one_to_one()
 {
     turnstile::queue<int> queue(co_await asio::this_coro::executor, 3);
     co_await (produce(queue, 10) && consume(queue, 10));
-    co_await queue.async_join(); // at once: task_done was said of all
+    co_await queue.async_join(); // completes at once: every item is done
     fmt::print("All 10 items processed\n");
 }
 
@@ -57,7 +57,7 @@ asio::awaitable<void> work(turnstile::queue<int>& jobs, int& sum)
     for (;;) {
         auto [ec, job] = co_await jobs.async_pop(asio::as_tuple(asio::use_awaitable));
         if (ec == turnstile::errc::closed)
-            co_return; // and nothing is left
+            co_return; // and no item is left
         sum += job;
         jobs.task_done();
     }
@@ -67,7 +67,7 @@ asio::awaitable<void> feed(turnstile::queue<int>& jobs)
 {
     for (int job = 1; job <= 100; ++job)
         co_await jobs.async_push(job);
-    co_await jobs.async_join(); // until task_done was said of all
+    co_await jobs.async_join(); // waits until every job is done
     jobs.close();
 }
 
@@ -86,11 +86,11 @@ asio::awaitable<void> batches_and_deadlines()
     turnstile::queue<int> queue(co_await asio::this_coro::executor, 4);
     asio::steady_timer deadline(co_await asio::this_coro::executor, 1ms);
 
-    // Nothing comes, so the timer wins; what comes later is still there.
+    // No item comes, so the timer wins. An item that comes later is not lost.
     auto first = co_await (queue.async_pop() || deadline.async_wait(asio::use_awaitable));
     fmt::print("{}\n", first.index() == 0 ? "an item" : "too late");
 
-    // A place in the queue first, the value when there is one.
+    // Reserves a place first, and fills it when the value exists.
     auto place = co_await queue.async_reserve();
     place.push(1);
     for (int i = 2; i <= 4; ++i)
@@ -104,7 +104,7 @@ asio::awaitable<void> batches_and_deadlines()
 
 asio::awaitable<void> latest()
 {
-    // For those who only want what is new: a push never waits.
+    // Keeps only the latest readings: a push never waits.
     turnstile::queue<int> readings(co_await asio::this_coro::executor, 2,
                                    turnstile::overflow::drop_oldest);
     for (int i = 1; i <= 5; ++i)
@@ -117,7 +117,7 @@ asio::awaitable<void> latest()
 asio::awaitable<void> functions()
 {
     turnstile::queue<std::function<void()>> jobs(co_await asio::this_coro::executor, 2);
-    // g++ 12 destroys the captures of a lambda that is made inside the co_await twice.
+    // g++ 12 destroys the captures of a lambda that is a temporary in a co_await twice.
     std::string text = "work";
     std::function<void()> job = [text] { fmt::print("Doing {}\n", text); };
     co_await jobs.async_push(std::move(job));

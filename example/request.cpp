@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Requests and responses: each request carries one end of a oneshot, for its answer.
+// Requests and responses: each request carries the sender of a oneshot, for its answer.
 
 #include <turnstile/channel/oneshot.hpp>
 
@@ -49,7 +49,7 @@ asio::awaitable<void> ask(std::string question)
 // [/request-ask]
 
 // [request-giveup]
-// Works until it is done, or nobody wants to know any more.
+// Works until it is done, or until the receiver is gone.
 asio::awaitable<void> ponder(turnstile::oneshot_sender<int> answer)
 {
     asio::steady_timer work(co_await asio::this_coro::executor, std::chrono::hours(24));
@@ -69,7 +69,7 @@ asio::awaitable<void> lose_patience()
     asio::steady_timer patience(executor, std::chrono::milliseconds(1));
     auto first = co_await (receiver.async_receive() || patience.async_wait(asio::use_awaitable));
     fmt::print("{}\n", first.index() == 0 ? "got it" : "gave up");
-} // the receiver goes, and ponder() learns of it
+} // the receiver is destroyed, and ponder() stops
 // [/request-giveup]
 
 asio::awaitable<void> all()

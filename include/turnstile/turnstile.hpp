@@ -5,10 +5,11 @@
 
 #include <turnstile/channel/broadcast.hpp>
 #include <turnstile/channel/oneshot.hpp>
-#include <turnstile/channel/policy.hpp>
 #include <turnstile/channel/priority_queue.hpp>
 #include <turnstile/channel/queue.hpp>
-#include <turnstile/channel/reservation.hpp>
+#include <turnstile/channel/queue_operations.hpp>
+#include <turnstile/channel/queue_policy.hpp>
+#include <turnstile/channel/queue_reservation.hpp>
 #include <turnstile/channel/shared_value.hpp>
 #include <turnstile/channel/watch.hpp>
 #include <turnstile/core/clock.hpp>

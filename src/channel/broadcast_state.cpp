@@ -6,60 +6,53 @@
 namespace turnstile::inline v0_1::detail {
 
 template <class Threading>
-std::size_t broadcast_state<Threading>::checked(std::size_t capacity)
-{
-    throw_if(capacity == 0 ? make_error_code(errc::invalid_argument) : error_code(),
-             "broadcast: capacity must not be 0");
-    return capacity;
-}
-
-template <class Threading>
-std::uint64_t broadcast_state<Threading>::unreserved(const broadcast_seat& seat) const noexcept
+std::uint64_t broadcast_state<Threading>::unreserved(const broadcast_subscription& s) const noexcept
 {
     if (abandoned_)
         return 0;
-    return std::min<std::uint64_t>(sent_ - seat.next, ring_.size()) - seat.granted;
+    return std::min<std::uint64_t>(sent_ - s.next, ring_.size()) - s.reserved;
 }
 
 template <class Threading>
-void broadcast_state<Threading>::serve(broadcast_seat& seat, ready_list& ready) noexcept
+void broadcast_state<Threading>::grant_receives(broadcast_subscription& s,
+                                                ready_list& ready) noexcept
 {
-    if (seat.waiting.empty())
+    if (s.receives.empty())
         return;
-    for (std::uint64_t n = unreserved(seat); n != 0 && !seat.waiting.empty(); --n) {
-        waiter& w = take_front(seat.waiting);
-        ++seat.granted;
+    for (std::uint64_t n = unreserved(s); n != 0 && !s.receives.empty(); --n) {
+        waiter& w = take_front(s.receives);
+        ++s.reserved;
         w.grant();
         ready.push_back(w);
     }
-    if (seat.waiting.empty())
-        seat.unlink();
+    if (s.receives.empty())
+        s.unlink();
 }
 
 template <class Threading>
-bool broadcast_state<Threading>::send(node& n, std::size_t& reached) noexcept
+bool broadcast_state<Threading>::send(node& n, std::size_t& receivers_reached) noexcept
 {
     return this->update([&](ready_list& ready) {
         if (is_closed())
             return false;
-        reached = receivers();
-        if (reached == 0)
-            return true; // who comes later sees only what is sent later
+        receivers_reached = receivers();
+        if (receivers_reached == 0)
+            return true; // a later receiver gets only later values
         n.swap(ring_[sent_ % ring_.size()]);
         ++sent_;
-        for_each_waiting([&](broadcast_seat& seat) { serve(seat, ready); });
+        for_each_waiting([&](broadcast_subscription& s) { grant_receives(s, ready); });
         return true;
     });
 }
 
 template <class Threading>
 template <class Decide>
-void broadcast_state<Threading>::decide_waiting(broadcast_seat& seat, ready_list& ready,
-                                                Decide decide) noexcept
+void broadcast_state<Threading>::decide_receives(broadcast_subscription& s, ready_list& ready,
+                                                 Decide decide) noexcept
 {
-    this->decide_each(seat.waiting, ready, decide);
-    if (seat.is_linked())
-        seat.unlink();
+    this->decide_each(s.receives, ready, decide);
+    if (s.is_linked())
+        s.unlink();
 }
 
 template <class Threading>
@@ -67,16 +60,16 @@ void broadcast_state<Threading>::close() noexcept
 {
     this->update([&](ready_list& ready) {
         closed_.store(true, std::memory_order_release);
-        for_each_waiting([&](broadcast_seat& seat) { end_if_drained(seat, ready); });
+        for_each_waiting([&](broadcast_subscription& s) { end_if_drained(s, ready); });
     });
 }
 
-// Whoever waits has had everything, once nothing that is on its way can be left to them.
 template <class Threading>
-void broadcast_state<Threading>::end_if_drained(broadcast_seat& seat, ready_list& ready) noexcept
+void broadcast_state<Threading>::end_if_drained(broadcast_subscription& s,
+                                                ready_list& ready) noexcept
 {
-    if (is_drained(seat))
-        decide_waiting(seat, ready, [](waiter& w) { w.fail(errc::closed); });
+    if (is_drained(s))
+        decide_receives(s, ready, [](waiter& w) { w.fail(errc::closed); });
 }
 
 template <class Threading>
@@ -85,7 +78,7 @@ void broadcast_state<Threading>::abandon_stream() noexcept
     std::vector<node> dropped;
     this->update([&](ready_list& ready) {
         if (is_closed())
-            return; // receivers have the rest
+            return; // the receivers keep the values that are left
         closed_.store(true, std::memory_order_release);
         abandoned_ = true;
         dropped.swap(ring_);
@@ -94,125 +87,131 @@ void broadcast_state<Threading>::abandon_stream() noexcept
 }
 
 template <class Threading>
-void broadcast_state<Threading>::join(broadcast_seat& seat) noexcept
+void broadcast_state<Threading>::add_subscription(broadcast_subscription& s) noexcept
 {
     this->guarded([&] {
-        seat.next = sent_;
+        s.next = sent_;
         receivers_.store(receivers() + 1, std::memory_order_release);
     });
 }
 
 template <class Threading>
-void broadcast_state<Threading>::leave(broadcast_seat* seat) noexcept
+void broadcast_state<Threading>::remove_subscription(broadcast_subscription* s) noexcept
 {
     const bool last = this->update([&](ready_list& ready) {
         receivers_.store(receivers() - 1, std::memory_order_release);
-        seat->gone = true;
-        decide_waiting(*seat, ready, [](waiter& w) { w.abort(); });
-        return seat->granted == 0;
+        s->receiver_gone = true;
+        decide_receives(*s, ready, [](waiter& w) { w.abort(); });
+        return s->reserved == 0;
     });
     if (last)
-        delete seat;
+        delete s;
 }
 
 template <class Threading>
-std::uint64_t broadcast_state<Threading>::available(broadcast_seat& seat) noexcept
+std::uint64_t broadcast_state<Threading>::available(broadcast_subscription& s) noexcept
 {
-    return this->guarded([&] { return unreserved(seat); });
+    return this->guarded([&] { return unreserved(s); });
 }
 
 template <class Threading>
-wait_decision broadcast_state<Threading>::reserve_locked(broadcast_seat& seat) noexcept
+std::size_t broadcast_state<Threading>::waiting_receives(const broadcast_subscription& s) noexcept
 {
-    if (unreserved(seat) != 0) {
-        ++seat.granted;
+    return this->guarded([&] { return s.receives.size(); });
+}
+
+template <class Threading>
+wait_decision broadcast_state<Threading>::reserve_locked(broadcast_subscription& s) noexcept
+{
+    if (unreserved(s) != 0) {
+        ++s.reserved;
         return wait_decision::granted();
     }
-    return is_drained(seat) ? wait_decision::refused(errc::closed) : wait_decision::pending();
+    return is_drained(s) ? wait_decision::refused(errc::closed) : wait_decision::pending();
 }
 
 template <class Threading>
-wait_decision broadcast_state<Threading>::reserve(broadcast_seat& seat) noexcept
+wait_decision broadcast_state<Threading>::reserve(broadcast_subscription& s) noexcept
 {
-    return this->guarded([&] { return reserve_locked(seat); });
+    return this->guarded([&] { return reserve_locked(s); });
 }
 
 template <class Threading>
-void broadcast_state<Threading>::give_back(broadcast_seat& seat) noexcept
+void broadcast_state<Threading>::give_back(broadcast_subscription& s) noexcept
 {
-    this->update([&](ready_list& ready) { unreserve(seat, ready); });
+    this->update([&](ready_list& ready) { unreserve(s, ready); });
 }
 
 template <class Threading>
-bool broadcast_state<Threading>::take_reserved(broadcast_seat& seat, received& out) noexcept
+bool broadcast_state<Threading>::take_reserved(broadcast_subscription& s, received& out) noexcept
 {
     bool last = false;
     const bool taken = this->update([&](ready_list& ready) {
-        --seat.granted;
-        last = seat.gone && seat.granted == 0;
-        if (seat.gone || abandoned_)
+        --s.reserved;
+        last = s.receiver_gone && s.reserved == 0;
+        if (s.receiver_gone || abandoned_)
             return false;
         const std::uint64_t size = ring_.size();
-        const std::uint64_t oldest = std::max(seat.next, sent_ < size ? 0 : sent_ - size);
-        out.missed = oldest - seat.next;
+        const std::uint64_t oldest = std::max(s.next, sent_ < size ? 0 : sent_ - size);
+        out.missed = oldest - s.next;
         out.value = ring_[oldest % size];
-        seat.next = oldest + 1;
+        s.next = oldest + 1;
         if (is_closed()) [[unlikely]]
-            end_if_drained(seat, ready);
+            end_if_drained(s, ready);
         return true;
     });
     if (last)
-        delete &seat;
+        delete &s;
     return taken;
 }
 
 template <class Threading>
 bool broadcast_state<Threading>::admit(waiter& w) noexcept
 {
-    broadcast_seat& seat = *static_cast<receive_waiter&>(w).seat;
-    w.decide(reserve_locked(seat));
+    broadcast_subscription& s = *static_cast<broadcast_waiter&>(w).subscription;
+    w.decide(reserve_locked(s));
     if (!w.is_pending())
         return true;
-    seat.waiting.push_back(w);
-    if (!seat.is_linked())
-        waiting_.push_back(seat);
+    s.receives.push_back(w);
+    if (!s.is_linked())
+        waiting_subscriptions_.push_back(s);
     return false;
 }
 
 template <class Threading>
 void broadcast_state<Threading>::remove(waiter& w) noexcept
 {
-    broadcast_seat& seat = *static_cast<receive_waiter&>(w).seat;
+    broadcast_subscription& s = *static_cast<broadcast_waiter&>(w).subscription;
     w.waiter_hook::unlink();
-    if (seat.waiting.empty())
-        seat.unlink();
+    if (s.receives.empty())
+        s.unlink();
 }
 
 template <class Threading>
-void broadcast_state<Threading>::unreserve(broadcast_seat& seat, ready_list& ready) noexcept
+void broadcast_state<Threading>::unreserve(broadcast_subscription& s, ready_list& ready) noexcept
 {
-    --seat.granted;
-    if (!seat.gone) {
-        serve(seat, ready);
-        end_if_drained(seat, ready);
-    } else if (seat.granted == 0) {
-        delete &seat;
+    --s.reserved;
+    if (!s.receiver_gone) {
+        grant_receives(s, ready);
+        end_if_drained(s, ready);
+    } else if (s.reserved == 0) {
+        delete &s;
     }
 }
 
 template <class Threading>
 void broadcast_state<Threading>::take_back(waiter& w, ready_list& ready) noexcept
 {
-    unreserve(*static_cast<receive_waiter&>(w).seat, ready);
+    unreserve(*static_cast<broadcast_waiter&>(w).subscription, ready);
 }
 
 template <class Threading>
 void broadcast_state<Threading>::take_all(waiter_list& out) noexcept
 {
-    while (!waiting_.empty()) {
-        broadcast_seat& seat = waiting_.front();
-        out.splice(out.end(), seat.waiting);
-        waiting_.pop_front();
+    while (!waiting_subscriptions_.empty()) {
+        broadcast_subscription& s = waiting_subscriptions_.front();
+        out.splice(out.end(), s.receives);
+        waiting_subscriptions_.pop_front();
     }
 }
 

@@ -14,16 +14,16 @@ constexpr auto fail_with(errc code) noexcept
 } // namespace
 
 template <class Threading>
-wait_decision oneshot_state<Threading>::sending() const noexcept
+wait_decision oneshot_state<Threading>::send_decision() const noexcept
 {
-    if (!wanted_)
+    if (!receiver_open_)
         return wait_decision::refused(errc::closed);
     return phase_ == phase::open ? wait_decision::granted()
                                  : wait_decision::refused(errc::rejected);
 }
 
 template <class Threading>
-wait_decision oneshot_state<Threading>::receiving() const noexcept
+wait_decision oneshot_state<Threading>::receive_decision() const noexcept
 {
     switch (phase_) {
     case phase::full:
@@ -37,23 +37,23 @@ wait_decision oneshot_state<Threading>::receiving() const noexcept
     case phase::reserved:
         break;
     }
-    return wanted_ || phase_ == phase::reserved ? wait_decision::pending()
-                                                : wait_decision::refused(errc::closed);
+    return receiver_open_ || phase_ == phase::reserved ? wait_decision::pending()
+                                                       : wait_decision::refused(errc::closed);
 }
 
 template <class Threading>
 wait_decision oneshot_state<Threading>::reserve_locked() noexcept
 {
-    const wait_decision decision = receiving();
+    const wait_decision decision = receive_decision();
     if (phase_ == phase::full)
         phase_ = phase::reserved;
     return decision;
 }
 
 template <class Threading>
-wait_decision oneshot_state<Threading>::look() noexcept
+wait_decision oneshot_state<Threading>::peek() noexcept
 {
-    return this->guarded([&] { return receiving(); });
+    return this->guarded([&] { return receive_decision(); });
 }
 
 template <class Threading>
@@ -63,8 +63,9 @@ wait_decision oneshot_state<Threading>::reserve() noexcept
 }
 
 template <class Threading>
-void oneshot_state<Threading>::offer(ready_list& ready) noexcept
+void oneshot_state<Threading>::offer_value(ready_list& ready) noexcept
 {
+    phase_ = phase::full;
     if (this->queue_.empty())
         return;
     phase_ = phase::reserved;
@@ -74,17 +75,10 @@ void oneshot_state<Threading>::offer(ready_list& ready) noexcept
 }
 
 template <class Threading>
-void oneshot_state<Threading>::filled(ready_list& ready) noexcept
-{
-    phase_ = phase::full;
-    offer(ready);
-}
-
-template <class Threading>
 void oneshot_state<Threading>::unreserve(ready_list& ready) noexcept
 {
     if (phase_ == phase::reserved)
-        filled(ready);
+        offer_value(ready);
 }
 
 template <class Threading>
@@ -108,7 +102,7 @@ error_code oneshot_state<Threading>::conclude_receive(ready_list& ready) noexcep
 template <class Threading>
 error_code oneshot_state<Threading>::can_send() noexcept
 {
-    return this->guarded([&] { return sending().error(); });
+    return this->guarded([&] { return send_decision().error(); });
 }
 
 template <class Threading>
@@ -117,7 +111,7 @@ error_code oneshot_state<Threading>::send_error(const error_code& error) noexcep
     if (!error)
         return errc::invalid_argument;
     return this->update([&](ready_list& ready) {
-        const wait_decision decision = sending();
+        const wait_decision decision = send_decision();
         if (decision.is_granted()) {
             phase_ = phase::failed;
             error_ = error;
@@ -132,7 +126,7 @@ void oneshot_state<Threading>::leave_sender() noexcept
 {
     this->update([&](ready_list& ready) {
         sender_alive_ = false;
-        this->decide_each(unwanted_queue_, ready, abort);
+        this->decide_each(sender_queue_, ready, abort);
         if (phase_ == phase::open) {
             phase_ = phase::sender_gone;
             this->decide_each(this->queue_, ready, fail_with(errc::sender_gone));
@@ -141,31 +135,43 @@ void oneshot_state<Threading>::leave_sender() noexcept
 }
 
 template <class Threading>
-wait_decision oneshot_state<Threading>::is_unwanted() noexcept
+wait_decision oneshot_state<Threading>::receiver_gone() noexcept
 {
     return this->guarded(
-        [&] { return wanted_ ? wait_decision::pending() : wait_decision::granted(); });
+        [&] { return receiver_open_ ? wait_decision::pending() : wait_decision::granted(); });
 }
 
 template <class Threading>
-error_code oneshot_state<Threading>::conclude_unwanted() noexcept
+error_code oneshot_state<Threading>::conclude_receiver_gone() noexcept
 {
     return this->guarded(
         [&] { return sender_alive_ ? error_code() : error_code(asio::error::operation_aborted); });
 }
 
 template <class Threading>
-void oneshot_state<Threading>::stop_wanting(ready_list& ready) noexcept
+std::size_t oneshot_state<Threading>::waiting_at_sender() noexcept
 {
-    wanted_ = false;
-    this->decide_each(unwanted_queue_, ready, grant);
+    return this->guarded([&] { return sender_queue_.size(); });
+}
+
+template <class Threading>
+std::size_t oneshot_state<Threading>::waiting_at_receiver() noexcept
+{
+    return this->guarded([&] { return this->queue_.size(); });
+}
+
+template <class Threading>
+void oneshot_state<Threading>::close_receiver(ready_list& ready) noexcept
+{
+    receiver_open_ = false;
+    this->decide_each(sender_queue_, ready, grant);
 }
 
 template <class Threading>
 void oneshot_state<Threading>::close() noexcept
 {
     this->update([&](ready_list& ready) {
-        stop_wanting(ready);
+        close_receiver(ready);
         if (phase_ == phase::open)
             this->decide_each(this->queue_, ready, fail_with(errc::closed));
     });
@@ -175,7 +181,7 @@ template <class Threading>
 bool oneshot_state<Threading>::drop_receiver(ready_list& ready) noexcept
 {
     receiver_alive_ = false;
-    stop_wanting(ready);
+    close_receiver(ready);
     this->decide_each(this->queue_, ready, abort);
     const bool unused = phase_ == phase::full || phase_ == phase::reserved;
     if (unused)
@@ -186,19 +192,19 @@ bool oneshot_state<Threading>::drop_receiver(ready_list& ready) noexcept
 template <class Threading>
 bool oneshot_state<Threading>::admit(waiter& w) noexcept
 {
-    const bool on_senders_side = static_cast<oneshot_waiter&>(w).for_receiver_gone;
-    w.decide(!on_senders_side ? reserve_locked()
-             : wanted_        ? wait_decision::pending()
+    const bool is_at_sender = static_cast<oneshot_waiter&>(w).is_at_sender;
+    w.decide(!is_at_sender    ? reserve_locked()
+             : receiver_open_ ? wait_decision::pending()
                               : wait_decision::granted());
     if (w.is_pending())
-        (on_senders_side ? unwanted_queue_ : this->queue_).push_back(w);
+        (is_at_sender ? sender_queue_ : this->queue_).push_back(w);
     return !w.is_pending();
 }
 
 template <class Threading>
 void oneshot_state<Threading>::take_back(waiter& w, ready_list& ready) noexcept
 {
-    if (!static_cast<oneshot_waiter&>(w).for_receiver_gone)
+    if (!static_cast<oneshot_waiter&>(w).is_at_sender)
         unreserve(ready);
 }
 
@@ -206,7 +212,7 @@ template <class Threading>
 void oneshot_state<Threading>::take_all(waiter_list& out) noexcept
 {
     out.splice(out.end(), this->queue_);
-    out.splice(out.end(), unwanted_queue_);
+    out.splice(out.end(), sender_queue_);
 }
 
 template class oneshot_state<thread_safe>;

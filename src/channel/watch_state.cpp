@@ -4,9 +4,9 @@
 namespace turnstile::inline v0_1::detail {
 
 template <class Threading>
-auto watch_state<Threading>::load() noexcept -> latest
+auto watch_state<Threading>::load() noexcept -> snapshot
 {
-    return this->guarded([&] { return latest{value_, version()}; });
+    return this->guarded([&] { return snapshot{value_, version()}; });
 }
 
 template <class Threading>
@@ -15,10 +15,10 @@ std::uint64_t watch_state<Threading>::store_locked(node& n, ready_list& ready) n
     if (is_closed())
         return 0;
     value_.swap(n);
-    const std::uint64_t decision = version() + 1;
-    version_.store(decision, std::memory_order_release);
+    const std::uint64_t next = version() + 1;
+    version_.store(next, std::memory_order_release);
     this->decide_all(ready, [](waiter& w) { w.grant(); });
-    return decision;
+    return next;
 }
 
 template <class Threading>
@@ -46,40 +46,40 @@ void watch_state<Threading>::close() noexcept
 template <class Threading>
 bool watch_state<Threading>::admit(waiter& w) noexcept
 {
-    w.decide(changed_since(static_cast<change_waiter&>(w).seen));
+    w.decide(changed_since(static_cast<watch_waiter&>(w).seen));
     if (w.is_pending())
         this->queue_.push_back(w);
     return !w.is_pending();
 }
 
 template <class Threading>
-bool watch_state<Threading>::wait_again(change_waiter& w) noexcept
+bool watch_state<Threading>::wait_again(watch_waiter& w) noexcept
 {
     return this->update([&](ready_list& ready) {
         if (!w.is_granted() || !this->reopen(w))
             return false;
-        if (admit(w)) // there is a newer one already, or never will be
+        if (admit(w)) // a newer version exists, or the watch is closed
             ready.push_back(w);
         return true;
     });
 }
 
 template <class Threading>
-void search_waiter<Threading>::run(waiter& self, task_action action)
+void watch_predicate_waiter<Threading>::run(waiter& self, task_action action)
 {
-    auto& w = static_cast<search_waiter&>(self);
-    if (action == task_action::destroy || !w.goes_on())
+    auto& w = static_cast<watch_predicate_waiter&>(self);
+    if (action == task_action::destroy || !w.waits_again())
         w.complete_(w, action);
 }
 
-// Whether it waits again: then it may be gone already.
+// If this returns true, *this may already have completed on another thread.
 template <class Threading>
-bool search_waiter<Threading>::goes_on() noexcept
+bool watch_predicate_waiter<Threading>::waits_again() noexcept
 {
-    const auto state = state_; // which its user may let go
+    const auto state = state_; // the predicate may release the last other reference
     if (!state->is_due(*this))
         return false;
-    const wait_decision decision = user_->look(seen);
+    const wait_decision decision = tester_->test(seen);
     if (decision.is_pending())
         return state->wait_again(*this);
     if (decision.is_refused())
@@ -89,7 +89,7 @@ bool search_waiter<Threading>::goes_on() noexcept
 
 template class watch_state<thread_safe>;
 template class watch_state<strand_confined>;
-template class search_waiter<thread_safe>;
-template class search_waiter<strand_confined>;
+template class watch_predicate_waiter<thread_safe>;
+template class watch_predicate_waiter<strand_confined>;
 
 } // namespace turnstile::inline v0_1::detail

@@ -32,7 +32,7 @@ static_assert(!std::is_move_constructible_v<turnstile::broadcast<int>>);
 static_assert(std::is_nothrow_move_constructible_v<turnstile::broadcast_receiver<int>>);
 static_assert(!std::is_copy_constructible_v<turnstile::broadcast_receiver<int>>);
 
-// What one receive has given: a handler that notes values and errors.
+// Records the values and errors of receives.
 struct log {
     std::vector<int> values;
     std::uint64_t missed = 0;
@@ -49,7 +49,7 @@ struct log {
     }
 };
 
-// Receives all that is there without waiting.
+// Receives all available values without waiting.
 template <class Receiver>
 log drain(Receiver& receiver)
 {
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(every_receiver_sees_every_value_from_its_subscript
 {
     asio::io_context io;
     broadcast_of<P> b(io, 10);
-    BOOST_TEST(b.send(0) == 0U); // nobody is there
+    BOOST_TEST(b.send(0) == 0U); // no receiver
     auto first = b.subscribe();
     BOOST_TEST(b.send(1) == 1U);
     auto second = b.subscribe();
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(every_receiver_sees_every_value_from_its_subscript
     BOOST_TEST(!first.try_receive());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(who_tries_to_receive_learns_whether_more_will_come, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_failed_try_receive_reports_whether_more_will_come, P, kit::policies)
 {
     asio::io_context io;
     broadcast_of<P> b(io, 10);
@@ -147,13 +147,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_slow_receiver_learns_exactly_how_many_it_missed,
                 BOOST_TEST(oldest.missed() == static_cast<std::uint64_t>(sent - kept));
             }
             const log rest = drain(slow);
-            BOOST_TEST(rest.missed == 0U); // told once
+            BOOST_TEST(rest.missed == 0U); // reported once
             BOOST_TEST(rest.values.size() == static_cast<std::size_t>(std::max(kept - 1, 0)));
         }
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(one_send_wakes_all_who_wait_in_order, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(one_send_grants_all_waiting_receivers_in_order, P, kit::policies)
 {
     kit::drained_context io;
     broadcast_of<P> b(io, 4);
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(one_send_wakes_all_who_wait_in_order, P, kit::poli
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(closing_drains_each_receiver_then_says_closed, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(closing_drains_each_receiver_then_reports_closed, P, kit::policies)
 {
     kit::drained_context io;
     std::optional<broadcast_of<P>> b;
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(closing_drains_each_receiver_then_says_closed, P, 
     BOOST_TEST(b->send(3, ec) == 0U);
     BOOST_TEST((ec == errc::closed));
     BOOST_CHECK_THROW(b->send(3), turnstile::system_error);
-    b.reset(); // what is left is the receivers'
+    b.reset(); // the receivers keep the remaining values
     log l;
     for (int i = 0; i != 3; ++i)
         behind.async_receive(l.handler());
@@ -214,8 +214,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_granted_before_close_still_arrives, P, kit
     BOOST_TEST((l.values == numbers{1}));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(what_a_cancelled_receive_leaves_behind_outlasts_close, P,
-                              kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_value_of_a_cancelled_receive_outlasts_close, P, kit::policies)
 {
     for (const bool cancelled : {true, false}) {
         kit::drained_context io;
@@ -228,7 +227,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(what_a_cancelled_receive_leaves_behind_outlasts_cl
         receiver.async_receive(asio::bind_cancellation_slot(
             signal.slot(), first.handler([](auto message) { BOOST_TEST(*message == 1); })));
         receiver.async_receive(second.handler([](auto message) { BOOST_TEST(*message == 1); }));
-        b.send(1); // for the first
+        b.send(1); // granted to the first
         b.close();
         receiver.async_receive(late.handler([](auto) {}));
         if (cancelled)
@@ -286,7 +285,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(destroying_a_receiver_aborts_its_receives_and_no_o
     goes->async_receive(waiting.handler([](auto) {}));
     stays.async_receive(other.handler([](auto m) { BOOST_TEST(*m == 2); }));
     goes.reset();
-    goes_granted.reset(); // with a value on its way
+    goes_granted.reset(); // with a granted receive
     BOOST_TEST(b.receivers() == 1U);
     kit::poll_leaves_work(io);
     BOOST_TEST(waiting.aborted());
@@ -297,7 +296,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(destroying_a_receiver_aborts_its_receives_and_no_o
     BOOST_TEST(other.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(receivers_come_and_go_inside_handlers, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(receivers_are_made_and_destroyed_inside_handlers, P, kit::policies)
 {
     kit::drained_context io;
     broadcast_of<P> b(io, 4);
@@ -308,7 +307,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(receivers_come_and_go_inside_handlers, P, kit::pol
     completion two;
     completion three;
     first->async_receive(one.handler([&](auto) {
-        second.reset(); // whose value is on its way
+        second.reset(); // with a granted receive
         first.reset();
         third.emplace(b.subscribe());
         third->async_receive(three.handler([](auto m) { BOOST_TEST(*m == 2); }));
@@ -340,7 +339,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_receiver_moves_with_a_receive_pending, P, kit::p
     BOOST_TEST((drain(again).values == numbers{2}));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_displaced_on_its_way_counts_as_missed, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_displaced_before_delivery_counts_as_missed, P, kit::policies)
 {
     kit::drained_context io;
     broadcast_of<P> b(io, 2);
@@ -351,7 +350,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_displaced_on_its_way_counts_as_missed, P, 
     for (int i = 0; i != 7; ++i)
         b.send(i);
     kit::poll_leaves_work(io);
-    BOOST_TEST((l.values == numbers{5, 6})); // two wait on
+    BOOST_TEST((l.values == numbers{5, 6})); // two receives still wait
     BOOST_TEST(l.missed == 5U);
     b.send(7);
     b.send(8);
@@ -382,8 +381,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_loser_of_a_race_has_received_nothing, P, kit::
 BOOST_AUTO_TEST_CASE_TEMPLATE(no_capacity_is_an_error, P, kit::policies)
 {
     asio::io_context io;
-    BOOST_CHECK_EXCEPTION(broadcast_of<P>(io, 0), turnstile::system_error,
-                          [](const auto& e) { return e.code() == errc::invalid_argument; });
+    for (const int capacity : {0, -1}) {
+        BOOST_CHECK_EXCEPTION(
+            broadcast_of<P>(io, capacity), turnstile::system_error, [](const auto& e) {
+                return e.code() == errc::invalid_argument &&
+                       std::string(e.what()).find("broadcast: capacity") != std::string::npos;
+            });
+    }
     BOOST_TEST(broadcast_of<P>(io, 3).capacity() == 3U);
 }
 
@@ -408,7 +412,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_that_cannot_be_made_was_not_sent, P, kit::
     BOOST_TEST((c.error() == errc::closed));
 }
 
-// A value that uses the channel it is in as it goes.
+// A value that uses its channel while it is destroyed.
 struct reentrant {
     explicit reentrant(turnstile::broadcast<std::shared_ptr<reentrant>>& c) : channel(c) {}
     reentrant(const reentrant&) = delete;
@@ -421,17 +425,17 @@ struct reentrant {
     static inline std::size_t receivers = 0;
 };
 
-BOOST_AUTO_TEST_CASE(no_value_dies_under_the_lock)
+BOOST_AUTO_TEST_CASE(no_value_is_destroyed_under_the_lock_of_a_broadcast)
 {
     asio::io_context io;
     turnstile::broadcast<std::shared_ptr<reentrant>> b(io, 1);
     auto r = b.subscribe();
     b.send(std::make_shared<reentrant>(b));
-    b.send(nullptr); // displaces it
+    b.send(nullptr); // displaces the value
     BOOST_TEST(reentrant::receivers == 2U);
 }
 
-// Three receivers, values for all of them, and a receive that is cancelled at step k.
+// Three receivers, a value for each of them, and a receive that is cancelled at step k.
 template <class P>
 void cancel_at_any_step(std::uint64_t seed)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 
-// A channel, what it has handed out, coroutines that hold or wait, and their context are destroyed
-// in every order. The address sanitizer checks that none of them is used after that.
+// A channel, its handles, the coroutines that hold them or wait, and their context are destroyed in
+// every order. The address sanitizer checks that none of them is used after that.
 #include "kit/abandoned_context.hpp"
 #include "kit/policies.hpp"
 
@@ -24,7 +24,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Each value holds a share in the test's life, so that one that leaks is seen.
+// Each value holds a reference, so that the test sees a leaked value.
 using life = std::shared_ptr<int>;
 
 // The handler of a suspended coroutine, and with it the coroutine's frame.
@@ -48,7 +48,7 @@ asio::awaitable<void> wait_for_ever()
     co_await timer.async_wait(asio::use_awaitable);
 }
 
-// A coroutine that holds something, in the parking or until its context is destroyed.
+// A coroutine that holds a handle, either parked or until its context is destroyed.
 template <class Handle>
 asio::awaitable<void> hold([[maybe_unused]] Handle handle, parking* place)
 {
@@ -58,7 +58,7 @@ asio::awaitable<void> hold([[maybe_unused]] Handle handle, parking* place)
         co_await wait_for_ever();
 }
 
-// --- What is tested: make the channel, take something from it, and wait at it.
+// --- The subjects: each makes a channel, takes a handle from it, and waits at it.
 
 template <class Queue>
 struct queue_case {
@@ -131,7 +131,7 @@ struct broadcast_case {
     turnstile::basic_broadcast<life, asio::any_io_executor, P> broadcast;
 };
 
-// The object has the senders, and hands out the receivers.
+// The object keeps the senders; the handles are the receivers.
 template <class P>
 struct oneshot_case {
     using oneshot = turnstile::basic_oneshot<life, asio::any_io_executor, P>;
@@ -152,7 +152,7 @@ struct oneshot_case {
     oneshot second;
 };
 
-// The other way round.
+// The object keeps the receivers; the handles are the senders.
 template <class P>
 struct oneshot_sender_case : oneshot_case<P> {
     using oneshot_case<P>::oneshot_case;
@@ -170,7 +170,7 @@ struct oneshot_sender_case : oneshot_case<P> {
 enum class part { object, handle, coroutine, context };
 using parts = std::array<part, 4>;
 
-// A coroutine cannot outlive its context: where it would have to, the context destroys it.
+// A coroutine cannot outlive its context, so in such an order the context destroys it.
 template <class Case>
 void destroy_in(const parts& order, bool runs_in_between)
 {

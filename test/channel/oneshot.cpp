@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(hands_over_one_value, P, kit::policies)
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(hands_over_nothing_but_the_news, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(hands_over_a_completion_without_a_value, P, kit::policies)
 {
     kit::drained_context io;
     oneshot_of<P, void> o(io);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_second_value_is_rejected_and_not_moved_from, P, 
     std::string two = "two";
     sender.send(std::move(two), ec);
     BOOST_TEST((ec == errc::rejected));
-    BOOST_TEST(two == "two"); // NOLINT: that is what is tested
+    BOOST_TEST(two == "two"); // NOLINT: the moved-from state is tested
     BOOST_CHECK_THROW(sender.send("three"), turnstile::system_error);
     sender.send_error(asio::error::fault, ec);
     BOOST_TEST((ec == errc::rejected));
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(hands_over_an_error, P, kit::policies)
             BOOST_TEST((each.error() == asio::error::connection_reset));
         BOOST_TEST(!receiver.try_receive(ec));
         BOOST_TEST((ec == asio::error::connection_reset));
-        BOOST_CHECK_THROW((void)receiver.try_receive(), turnstile::system_error);
+        BOOST_TEST(!receiver.try_receive());
     }
 }
 
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_sender_learns_that_the_receiver_is_gone, P, ki
         error_code ec;
         sender.send(std::move(value), ec);
         BOOST_TEST((ec == errc::closed));
-        BOOST_TEST(value == "value"); // NOLINT: that is what is tested
+        BOOST_TEST(value == "value"); // NOLINT: the moved-from state is tested
         sender.send_error(asio::error::fault, ec);
         BOOST_TEST((ec == errc::closed));
         sender.async_wait_receiver_gone(late.handler(ignore));
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_sender_learns_that_the_receiver_is_gone, P, ki
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(what_was_sent_before_close_can_be_received, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_sent_before_close_can_be_received, P, kit::policies)
 {
     asio::io_context io;
     oneshot_of<P> o(io);
@@ -231,7 +231,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(what_was_sent_before_close_can_be_received, P, kit
     BOOST_TEST(o.receiver.try_receive().value() == 7);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(an_unwanted_value_goes_with_the_receiver, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_that_is_not_received_is_destroyed_with_the_receiver, P,
+                              kit::policies)
 {
     kit::drained_context io;
     std::optional<oneshot_of<P, std::shared_ptr<int>>> o(std::in_place, io);
@@ -247,7 +248,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_unwanted_value_goes_with_the_receiver, P, kit::
     BOOST_TEST(on_its_way.aborted());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_senders_own_waits_end_with_it, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_waits_of_a_sender_are_aborted_with_it, P, kit::policies)
 {
     for (bool on_its_way : {false, true}) {
         kit::drained_context io;
@@ -277,7 +278,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(ends_move_with_their_waits_pending, P, kit::polici
     kit::poll_leaves_work(io);
     BOOST_TEST(c.succeeded());
     oneshot_of<P> other(io);
-    receiver = std::move(other.receiver); // its own place is empty now
+    receiver = std::move(other.receiver); // the previous receiver is destroyed
     kit::run(io);
     BOOST_TEST(gone.succeeded());
     other.sender.send(8);
@@ -323,8 +324,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_that_cannot_be_made_was_not_sent, P, kit::
     BOOST_TEST(o.receiver.is_ready());
 }
 
-// The ends and the context go in a random order, with waits at both ends and a value that may
-// be there; everything must end once, and nothing leak.
+// The ends and the context are destroyed in a random order, with waits at both ends and sometimes a
+// value. Every wait must complete once, and nothing may leak.
 template <class P>
 void end_in_any_order(std::uint64_t seed)
 {
@@ -358,7 +359,7 @@ void end_in_any_order(std::uint64_t seed)
     BOOST_TEST(value.use_count() == 1);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(the_ends_may_go_in_any_order, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_ends_may_be_destroyed_in_any_order, P, kit::policies)
 {
     kit::for_each_seed(200, [](std::uint64_t seed) { end_in_any_order<P>(seed); });
 }
@@ -399,12 +400,12 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_at_any_step_loses_and_doubles_nothing, 
     kit::for_each_seed(200, [](std::uint64_t seed) { cancel_at_any_step<P>(seed); });
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(what_is_not_sent_has_not_been_moved_from, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_that_is_not_sent_has_not_been_moved_from, P, kit::policies)
 {
     asio::io_context io;
     turnstile::basic_oneshot<std::shared_ptr<const int>, asio::any_io_executor, P> o(io);
     auto same = std::make_shared<const int>(1);
-    auto other = std::make_unique<int>(2); // of another type
+    auto other = std::make_unique<int>(2); // converted to another type
     o.receiver.close();
     error_code ec;
     o.sender.send(std::move(same), ec);
@@ -414,7 +415,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(what_is_not_sent_has_not_been_moved_from, P, kit::
     BOOST_TEST((same && other));
 }
 
-// Both waits are on their way: for the value, and for the receiver's end.
+// Both waits are granted: the one for the value, and the one for the end of the receiver.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_wait_for_the_receivers_end_gives_back_no_value, P,
                               kit::policies)
 {
@@ -440,7 +441,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_wait_for_the_receivers_end_gives_back_
     BOOST_TEST(gone.aborted());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_receive_behind_one_on_its_way_waits_though_closed, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_receive_behind_a_granted_one_waits_though_closed, P, kit::policies)
 {
     for (const bool comes_back : {false, true}) {
         kit::drained_context io;
@@ -463,7 +464,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_receive_behind_one_on_its_way_waits_though_close
     }
 }
 
-// What comes first decides: what was sent, the going of the sender, a close of the receiver.
+// The first cause decides: a value or error, the destruction of the sender, a close.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_receive_reports_the_sender_before_the_close, P, kit::policies)
 {
     const auto error_after = [](auto happens) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Operations of queues with their results, which can be cancelled; few types, so that the tests
-// compile fast.
+// Cancellable operations of queues with their results. Few handler types, so that the tests compile
+// fast.
 #pragma once
 
 #include <turnstile/channel/priority_queue.hpp>
@@ -18,11 +18,11 @@
 namespace channels {
 
 namespace asio = boost::asio;
-using turnstile::closing;
+using turnstile::close_mode;
 using turnstile::errc;
 using turnstile::error_code;
-using turnstile::order;
 using turnstile::overflow;
+using turnstile::queue_order;
 using turnstile::system_error;
 
 template <class Threading>
@@ -34,7 +34,7 @@ struct operation {
     bool done = false;
     error_code error;
     numbers values;
-    turnstile::item_handle item;
+    turnstile::queue_item_id item;
 
     bool succeeded() const { return done && !error; }
     bool aborted() const { return done && error == asio::error::operation_aborted; }
@@ -52,8 +52,8 @@ struct operation {
     auto pushed()
     {
         return asio::bind_cancellation_slot(
-            signal.slot(), std::function<void(error_code, turnstile::item_handle)>(
-                               [this](error_code ec, turnstile::item_handle handle) {
+            signal.slot(), std::function<void(error_code, turnstile::queue_item_id)>(
+                               [this](error_code ec, turnstile::queue_item_id handle) {
                                    done = true;
                                    error = ec;
                                    item = handle;

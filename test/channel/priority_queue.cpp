@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(another_order_and_other_priorities)
     BOOST_TEST((drain(near) == numbers{9, 12, 1}));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(who_tries_to_push_learns_whether_waiting_would_help, Threading,
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_failed_try_push_reports_whether_waiting_would_help, Threading,
                               kit::policies)
 {
     kit::drained_context io;
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_waits_for_room_whatever_its_priority, Threa
         BOOST_TEST(op.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE(a_full_queue_displaces_the_worst)
+BOOST_AUTO_TEST_CASE(a_full_queue_drops_the_worst_item)
 {
     kit::drained_context io;
     priority_numbers q(io, 2, overflow::drop_worst);
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_full_queue_displaces_the_worst)
     operation cancelled;
     q.async_push(5, 0, cancelled.pushed());
     BOOST_TEST(q.dropped() == 3U);
-    cancelled.cancel(); // too late: the worst is gone
+    cancelled.cancel(); // too late: the worst item was dropped
     operation itself;
     q.async_push(6, 8, itself.pushed());
     kit::run(io);
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_full_queue_displaces_the_worst)
     BOOST_TEST((drain(newest) == numbers{1}));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_priority_can_be_changed_while_the_item_is_there, Threading,
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_priority_can_be_changed_while_the_item_is_in_the_queue, Threading,
                               kit::policies)
 {
     kit::drained_context io;
@@ -135,13 +135,14 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_priority_can_be_changed_while_the_item_is_there,
     BOOST_TEST(!q.change_priority(c, 0));
     BOOST_TEST((drain(q) == numbers{1, 2, 4}));
     BOOST_TEST(!q.change_priority(b, 0));
-    BOOST_TEST(!q.change_priority(turnstile::item_handle(), 0));
+    BOOST_TEST(!q.change_priority(turnstile::queue_item_id(), 0));
     priority_queue_of<Threading> other(io, turnstile::unbounded);
     const auto d = other.try_push(5, 5);
     BOOST_TEST(!q.change_priority(d, 0), "of another queue");
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(an_item_can_be_taken_out_while_it_is_there, Threading, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_item_can_be_erased_while_it_is_in_the_queue, Threading,
+                              kit::policies)
 {
     kit::drained_context io;
     priority_queue_of<Threading> q(io, 2);
@@ -156,8 +157,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_item_can_be_taken_out_while_it_is_there, Thread
     BOOST_TEST(third.succeeded(), "had to wait for the place");
     BOOST_TEST(q.unfinished() == 2U);
     BOOST_TEST(*q.try_pop() == 1);
-    BOOST_TEST(!q.erase(a).has_value(), "somebody has it");
-    BOOST_TEST(!q.erase(turnstile::item_handle()).has_value());
+    BOOST_TEST(!q.erase(a).has_value(), "the item was popped");
+    BOOST_TEST(!q.erase(turnstile::queue_item_id()).has_value());
     priority_queue_of<Threading> other(io, turnstile::unbounded);
     BOOST_TEST(!q.erase(other.try_push(5, 5)).has_value(), "of another queue");
 
@@ -168,7 +169,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_item_can_be_taken_out_while_it_is_there, Thread
     BOOST_TEST(join.succeeded(), "what was taken out counts as done");
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(what_is_promised_to_a_pop_is_not_taken_out, Threading, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_item_that_is_promised_to_a_pop_is_not_erased, Threading,
+                              kit::policies)
 {
     kit::drained_context io;
     priority_queue_of<Threading> q(io, turnstile::unbounded);
@@ -186,7 +188,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(what_is_promised_to_a_pop_is_not_taken_out, Thread
     BOOST_TEST(second.aborted());
 }
 
-BOOST_AUTO_TEST_CASE(a_handle_comes_with_a_push_that_waited_and_lives_as_long_as_the_item)
+BOOST_AUTO_TEST_CASE(a_push_that_waited_gives_an_id_that_is_valid_while_the_item_is_there)
 {
     kit::drained_context io;
     priority_numbers q(io, 1);
@@ -225,7 +227,7 @@ BOOST_AUTO_TEST_CASE(a_pop_gets_the_best_there_is_when_its_handler_runs)
     BOOST_TEST((drain(q) == numbers{1}));
 }
 
-BOOST_AUTO_TEST_CASE(what_comes_back_has_its_old_place)
+BOOST_AUTO_TEST_CASE(the_item_of_a_cancelled_pop_keeps_its_place)
 {
     kit::drained_context io;
     priority_numbers q(io, turnstile::unbounded);
@@ -242,7 +244,7 @@ BOOST_AUTO_TEST_CASE(what_comes_back_has_its_old_place)
     BOOST_TEST((drain(q) == numbers{3, 1, 2, 4}));
 }
 
-BOOST_AUTO_TEST_CASE(the_rest_is_as_with_queue)
+BOOST_AUTO_TEST_CASE(the_shared_operations_work_as_with_queue)
 {
     kit::drained_context io;
     turnstile::priority_queue<std::unique_ptr<int>, std::string> q(io, 2);
@@ -254,7 +256,7 @@ BOOST_AUTO_TEST_CASE(the_rest_is_as_with_queue)
     operation join;
     q.async_join(join.ended());
     BOOST_TEST(**q.try_pop() == 3);
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     BOOST_TEST(q.is_closed());
     BOOST_TEST(q.unfinished() == 1U);
     q.task_done();
@@ -267,8 +269,9 @@ BOOST_AUTO_TEST_CASE(many_items_against_a_model)
 {
     kit::drained_context io;
     priority_numbers q(io, turnstile::unbounded);
-    std::set<std::pair<int, int>> model; // priority, value: values are in the order of pushing
-    std::vector<std::pair<turnstile::item_handle, int>> handles;
+    std::set<std::pair<int, int>>
+        model; // priority and value; values grow in the order of the pushes
+    std::vector<std::pair<turnstile::queue_item_id, int>> handles;
     std::vector<int> priority_of;
     std::mt19937 random(1);
     const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };

@@ -45,7 +45,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_waits_for_room_and_enters_in_its_turn, Thre
     BOOST_TEST(fourth.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(who_tries_learns_whether_waiting_would_help, Threading, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_failed_try_reports_whether_waiting_would_help, Threading,
+                              kit::policies)
 {
     kit::drained_context io;
     queue_of<Threading> q(io, 1);
@@ -96,7 +97,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(without_capacity_items_change_hands_directly, Thre
     kit::drained_context io;
     queue_of<Threading> q(io, 0);
     BOOST_TEST(q.capacity() == 0U);
-    BOOST_TEST(!q.try_push(9), "nobody is there to take it");
+    BOOST_TEST(!q.try_push(9), "no pop waits for it");
     operation push;
     operation pop;
     q.async_push(1, push.ended());
@@ -108,7 +109,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(without_capacity_items_change_hands_directly, Thre
     BOOST_TEST(push.succeeded());
 
     q.async_pop(pop.popped());
-    BOOST_TEST(q.try_push(2), "somebody waits for it");
+    BOOST_TEST(q.try_push(2), "a pop waits for it");
     BOOST_TEST(!q.try_push(3));
     kit::run(io);
     BOOST_TEST((pop.values == numbers{2}));
@@ -125,18 +126,18 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(without_capacity_items_change_hands_directly, Thre
         BOOST_TEST(op.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE(an_item_on_its_way_to_a_cancelled_pop_goes_back_to_its_place)
+BOOST_AUTO_TEST_CASE(the_item_of_a_cancelled_granted_pop_keeps_its_place)
 {
-    // Several in flight, cancelled in either order, while others fill the queue.
+    // Several granted pops, cancelled in either order, while pushes fill the queue.
     for (const bool first_first : {true, false}) {
-        for (const auto o : {order::fifo, order::lifo}) {
+        for (const auto o : {queue_order::fifo, queue_order::lifo}) {
             kit::drained_context io;
             turnstile::queue<int> q(io, 2, overflow::wait, o);
             std::vector<operation> pops(3);
             for (auto& op : pops)
                 q.async_pop(op.popped());
             fill(q, {1, 2, 3}); // granted, in this order
-            fill(q, {4, 5});    // and full again
+            fill(q, {4, 5});    // the queue is full again
             pops[first_first ? 0 : 1].cancel();
             pops[first_first ? 1 : 0].cancel();
             BOOST_TEST(q.size() == 4U);
@@ -144,10 +145,10 @@ BOOST_AUTO_TEST_CASE(an_item_on_its_way_to_a_cancelled_pop_goes_back_to_its_plac
             kit::run(io);
             BOOST_TEST(pops[0].aborted());
             BOOST_TEST(pops[1].aborted());
-            // It has waited for 3, but takes what is first when its handler runs.
-            BOOST_TEST((pops[2].values == (o == order::fifo ? numbers{1} : numbers{5})));
+            // It was granted by 3, but takes the item that is first when its handler runs.
+            BOOST_TEST((pops[2].values == (o == queue_order::fifo ? numbers{1} : numbers{5})));
             BOOST_TEST(
-                (drain(q) == (o == order::fifo ? numbers{2, 3, 4, 5} : numbers{4, 3, 2, 1})));
+                (drain(q) == (o == queue_order::fifo ? numbers{2, 3, 4, 5} : numbers{4, 3, 2, 1})));
         }
     }
 }
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(after_a_cancelled_pop_the_others_still_get_their_items_in_o
     BOOST_TEST((pops[2].values == numbers{2}));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_popped_between_comes_before_what_is_on_its_way)
+BOOST_AUTO_TEST_CASE(an_item_popped_meanwhile_precedes_the_item_of_a_granted_pop)
 {
     kit::drained_context io;
     turnstile::queue<int> q(io, 2);
@@ -181,7 +182,7 @@ BOOST_AUTO_TEST_CASE(what_is_popped_between_comes_before_what_is_on_its_way)
     BOOST_TEST((pop.values == numbers{3}));
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_push_leaves_what_others_are_promised)
+BOOST_AUTO_TEST_CASE(a_cancelled_push_leaves_the_items_that_are_promised)
 {
     for (const bool another : {true, false}) {
         kit::drained_context io;
@@ -189,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_push_leaves_what_others_are_promised)
         operation pop;
         operation push;
         q.async_pop(pop.popped());
-        q.async_push(1, push.ended()); // is promised to the pop
+        q.async_push(1, push.ended()); // promised to the pop
         if (another)
             fill(q, {2});
         push.cancel();
@@ -212,7 +213,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_push_leaves_nothing_behind, Threading,
     pushes[1].cancel(); // while it waits
     BOOST_TEST(*q.try_pop() == 1);
     BOOST_TEST(q.size() == 1U);
-    pushes[0].cancel(); // it has entered, but does not know yet
+    pushes[0].cancel(); // its item has entered, its handler has not run
     BOOST_TEST(q.unfinished() == 2U);
     kit::run(io);
     BOOST_TEST(pushes[0].aborted());
@@ -240,7 +241,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_whose_item_was_popped_has_succeeded, Thread
     kit::run(io);
     BOOST_TEST(push.succeeded());
 
-    // Also if it then came back.
+    // The same if the pop is then cancelled.
     operation pop;
     operation second;
     q.async_pop(pop.popped());
@@ -251,7 +252,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_whose_item_was_popped_has_succeeded, Thread
     BOOST_TEST((drain(q) == numbers{2}));
 }
 
-BOOST_AUTO_TEST_CASE(closing_fails_those_who_wait_to_pop)
+BOOST_AUTO_TEST_CASE(closing_fails_waiting_pops)
 {
     kit::drained_context io;
     turnstile::queue<int> q(io, turnstile::unbounded);
@@ -306,7 +307,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(joining_waits_for_every_item, Threading, kit::poli
     kit::poll_leaves_work(io);
     BOOST_TEST(!join.done);
     q.task_done();
-    fill(q, {3}); // too late to keep it waiting
+    fill(q, {3}); // the join is already granted
     kit::run(io);
     BOOST_TEST(join.succeeded());
     q.task_done(ec);
@@ -314,7 +315,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(joining_waits_for_every_item, Threading, kit::poli
     BOOST_TEST(q.unfinished() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_takes_what_is_there, Threading, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_takes_the_available_items, Threading, kit::policies)
 {
     kit::drained_context io;
     queue_of<Threading> q(io, 4);
@@ -328,7 +329,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_takes_what_is_there, Threading, kit::polic
 
     operation waits;
     q.async_pop_n(3, waits.popped_some());
-    fill(q, {6, 7, 8, 9}); // the first is granted; others come along
+    fill(q, {6, 7, 8, 9}); // the first push grants the pop
     kit::run(io);
     BOOST_TEST((waits.values == numbers{6, 7, 8}));
     operation cancelled;
@@ -344,7 +345,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_takes_what_is_there, Threading, kit::polic
     BOOST_TEST((drain(q) == numbers{9, 10, 11}));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_that_waited_takes_all_that_has_come, Threading, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_that_waited_takes_all_items_that_have_come, Threading,
+                              kit::policies)
 {
     kit::drained_context io;
     queue_of<Threading> bounded(io, std::size_t(1) << 60U);
@@ -372,7 +374,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_that_waited_takes_all_that_has_come, Threa
         BOOST_TEST(op.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_takes_all_that_are_there, Threading, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_takes_more_than_64_items_if_they_are_there, Threading,
+                              kit::policies)
 {
     kit::drained_context io;
     queue_of<Threading> q(io, std::size_t(1) << 60U);
@@ -385,7 +388,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_batch_takes_all_that_are_there, Threading, kit::
     BOOST_TEST(std::is_sorted(all.values.begin(), all.values.end()));
 }
 
-// However much it would take: who waits to pop makes room for one.
+// A waiting pop makes room for one item, however many it would take.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_waiting_batch_makes_room_for_one, Threading, kit::policies)
 {
     kit::drained_context io;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 
-// What a push reports when its queue is destroyed, or closed, before its handler has run.
+// The result of a push whose queue is destroyed or closed before its handler has run.
 #include "channel/operation.hpp"
 #include "kit/policies.hpp"
 #include "kit/run.hpp"
@@ -20,7 +20,7 @@ template <class Threading>
 using priority_queue_of =
     turnstile::basic_priority_queue<int, int, std::less<int>, asio::any_io_executor, Threading>;
 
-// A queue of one, which is full, and a push that waits for room.
+// A full queue of capacity 1, and a push that waits for room.
 template <class Threading>
 struct crowded_queue {
     crowded_queue()
@@ -84,8 +84,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_that_waits_is_aborted_with_its_queue, Threa
     BOOST_TEST(c.push.aborted());
 }
 
-// The pop of a coroutine takes the item, and the handler behind it destroys the queue.
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_is_told_that_its_item_was_popped, Threading,
+// The pop of a coroutine takes the item, and the next handler destroys the queue.
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_push_of_a_coroutine_succeeds_if_its_item_was_popped, Threading,
                               kit::policies)
 {
     kit::drained_context io;
@@ -148,8 +148,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_priority_queue_reports_the_same, Threading, kit:
     }
 }
 
-// A pop that was granted, and whose handler has not run, is aborted with the queue. Nobody has the
-// item that it would have taken.
+// A granted pop whose handler has not run is aborted with the queue. Its item is lost, so the push
+// of that item is aborted as well.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_whose_item_was_promised_to_an_aborted_pop_is_aborted,
                               Threading, kit::policies)
 {
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_whose_item_was_promised_to_an_aborted_batch
         c.q->async_push(3, another.ended());
         c.q->async_pop_n(2, batch.popped_some());
         c.q.reset();
-        if (cancelled) { // which changes nothing any more
+        if (cancelled) { // too late to have an effect
             batch.cancel();
             c.push.cancel();
         }
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_whose_item_was_promised_to_an_aborted_batch
     }
 }
 
-// Of two pops one has completed before the queue is destroyed, and so has taken its item.
+// One of two pops has completed, and so has taken its item, before the queue is destroyed.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_succeeds_exactly_if_a_pop_completes_with_its_item, Threading,
                               kit::policies)
 {
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_that_dropped_its_own_item_succeeds, Threadi
     BOOST_TEST(push.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_that_displaced_the_worst_reports_the_same, Threading,
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_that_dropped_the_worst_reports_the_same, Threading,
                               kit::policies)
 {
     for (const bool worst : {false, true}) {
@@ -286,10 +286,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_push_that_displaced_the_worst_reports_the_same, 
     }
 }
 
-// A queue whose pushes need not wait any more knows a short way in.
+// A queue that is idle again uses the fast path, which must notice the close.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_used_queue_takes_nothing_after_close, Threading, kit::policies)
 {
-    for (const auto how : {closing::drain, closing::discard}) {
+    for (const auto how : {close_mode::drain, close_mode::discard}) {
         kit::drained_context io;
         queue_of<Threading> q(io, 8);
         fill(q, {1, 2});
@@ -303,13 +303,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_used_queue_takes_nothing_after_close, Threading,
         q.async_push(5, push.ended());
         kit::run(io);
         BOOST_TEST(push.failed_with(errc::closed));
-        BOOST_TEST((drain(q) == (how == closing::drain ? numbers{2, 3} : numbers{})));
+        BOOST_TEST((drain(q) == (how == close_mode::drain ? numbers{2, 3} : numbers{})));
     }
 }
 
 // With this executor a handler runs inside the call that grants it. So the handler of the push
 // runs after an item is promised to the batch, and before the batch takes it.
-BOOST_AUTO_TEST_CASE(a_pop_that_starts_while_a_batch_is_taken_learns_of_the_end)
+BOOST_AUTO_TEST_CASE(a_pop_that_starts_while_a_batch_is_taken_waits_for_the_batch)
 {
     asio::io_context io;
     operation pop;
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(a_pop_that_starts_while_a_batch_is_taken_learns_of_the_end)
         BOOST_TEST((q.try_pop() == 1));
         q.close();
         q.async_pop(pop.popped());
-        BOOST_TEST(!pop.done, "the second item may come back");
+        BOOST_TEST(!pop.done, "the batch may give its item back");
     });
     BOOST_TEST((q.try_pop_n(1) == numbers{2}));
     BOOST_TEST(pop.failed_with(errc::closed));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a call lets go may destroy the queue, on another thread, before the call is over. That it
-// is really not touched any more is for the address sanitizer to say.
+// A waiter that a call grants may destroy the queue on another thread before the call returns. The
+// address sanitizer checks that the call does not use the queue after that.
 #include "kit/thread_executor.hpp"
 #include "kit/wrapping_executor.hpp"
 
@@ -20,7 +20,7 @@ namespace asio = boost::asio;
 using turnstile::error_code;
 using turnstile::overflow;
 
-// Strings, since what is trivial is taken out before anybody goes.
+// Strings, because a trivial value is taken out before any waiter is granted.
 using queue = turnstile::queue<std::string>;
 
 struct fixture {
@@ -32,7 +32,7 @@ struct fixture {
                                         kit::thread_executor(context), kit::refusal{&refuses}}),
                                     capacity, on_full);
     }
-    // The handler of one who ends the queue as soon as it may go.
+    // A handler that destroys the queue when it runs.
     auto ending()
     {
         return [this](error_code ec) {
@@ -40,7 +40,7 @@ struct fixture {
                 q.reset();
         };
     }
-    // A full queue, with somebody who waits to push.
+    // A full queue with a waiting push.
     void make_crowded()
     {
         make(1);
@@ -56,14 +56,14 @@ struct fixture {
 
 BOOST_FIXTURE_TEST_SUITE(queue_last_use, fixture)
 
-BOOST_AUTO_TEST_CASE(whoever_goes_as_an_item_is_popped_may_destroy_the_queue)
+BOOST_AUTO_TEST_CASE(a_waiter_granted_by_a_pop_may_destroy_the_queue)
 {
     make_crowded();
     const auto got = q->try_pop();
     BOOST_TEST((got == "first"));
 }
 
-BOOST_AUTO_TEST_CASE(whoever_goes_as_a_coroutine_pops_may_destroy_the_queue)
+BOOST_AUTO_TEST_CASE(a_waiter_granted_by_the_pop_of_a_coroutine_may_destroy_the_queue)
 {
     make_crowded();
     std::string got;
@@ -73,14 +73,14 @@ BOOST_AUTO_TEST_CASE(whoever_goes_as_a_coroutine_pops_may_destroy_the_queue)
     BOOST_TEST(got == "first");
 }
 
-BOOST_AUTO_TEST_CASE(whoever_goes_as_a_batch_is_popped_may_destroy_the_queue)
+BOOST_AUTO_TEST_CASE(a_waiter_granted_by_a_batch_may_destroy_the_queue)
 {
     make_crowded();
     const auto got = q->try_pop_n(2);
     BOOST_TEST((got == std::vector<std::string>{"first", "second"}));
 }
 
-BOOST_AUTO_TEST_CASE(whoever_goes_as_a_coroutine_pops_a_batch_may_destroy_the_queue)
+BOOST_AUTO_TEST_CASE(a_waiter_granted_by_the_batch_of_a_coroutine_may_destroy_the_queue)
 {
     make_crowded();
     std::vector<std::string> got;
@@ -91,8 +91,8 @@ BOOST_AUTO_TEST_CASE(whoever_goes_as_a_coroutine_pops_a_batch_may_destroy_the_qu
     BOOST_TEST((got == std::vector<std::string>{"first"}));
 }
 
-// A push that drops an item lets nobody go, but for those who could not go before.
-BOOST_AUTO_TEST_CASE(whoever_goes_as_an_item_is_dropped_may_destroy_the_queue)
+// A push that drops an item grants a waiter only if the waiter could not be granted before.
+BOOST_AUTO_TEST_CASE(a_waiter_granted_by_a_drop_may_destroy_the_queue)
 {
     make(1, overflow::drop_oldest);
     BOOST_TEST_REQUIRE(q->try_push("dropped"));
@@ -100,15 +100,15 @@ BOOST_AUTO_TEST_CASE(whoever_goes_as_an_item_is_dropped_may_destroy_the_queue)
     q->async_join(ending());
     BOOST_TEST_REQUIRE(q->try_pop().has_value());
     refuses = true;
-    q->task_done(); // would let the other go
+    q->task_done(); // would grant the join
     refuses = false;
     BOOST_TEST_REQUIRE(q->try_push("second"));
     BOOST_TEST_REQUIRE(q.get());
     BOOST_TEST(q->try_push("third"));
 }
 
-// The same where there is no room in memory that was used before: then it looks twice.
-BOOST_AUTO_TEST_CASE(whoever_goes_before_a_push_gets_memory_may_destroy_the_queue)
+// The same if the push has to allocate a node: then it tests the queue twice.
+BOOST_AUTO_TEST_CASE(a_waiter_granted_before_a_push_allocates_may_destroy_the_queue)
 {
     make(1, overflow::drop_oldest);
     BOOST_TEST_REQUIRE(q->try_push("first"));
@@ -124,8 +124,8 @@ BOOST_AUTO_TEST_CASE(whoever_goes_before_a_push_gets_memory_may_destroy_the_queu
     BOOST_TEST((ec == turnstile::errc::closed));
 }
 
-// A push to a queue of one strand, which completes elsewhere, ends on that strand.
-BOOST_AUTO_TEST_CASE(a_queue_may_go_before_a_push_has_completed_elsewhere)
+// A push to a confined queue whose handler has another executor ends on the strand of the queue.
+BOOST_AUTO_TEST_CASE(a_queue_may_be_destroyed_before_a_push_completes_on_another_executor)
 {
     asio::io_context elsewhere;
     auto local =

@@ -23,16 +23,16 @@ constexpr std::size_t pushes = 6;
 constexpr std::size_t pops = 6;
 constexpr std::size_t join = pushes + pops;
 constexpr std::size_t operations = join + 1;
-constexpr int first_placed = 1000; // values of reservations are from here on
+constexpr int first_placed = 1000; // the first value that fills a reservation
 
 struct settings {
     std::size_t capacity;
     overflow policy;
-    order next;
-    std::optional<closing> ending;
+    queue_order next;
+    std::optional<close_mode> ending;
 };
 
-// What differs between the queues.
+// The differences between the queues.
 template <class Threading>
 struct plain {
     using queue = queue_of<Threading>;
@@ -69,8 +69,8 @@ struct with_priorities {
     }
 };
 
-// Pushes, reservations, pops and a join in a shuffled world, maybe closed at some moment; two of
-// the operations are cancelled after k steps.
+// Pushes, reservations, pops and a join on a chaos_executor, sometimes with a close. Two of the
+// operations are cancelled after k steps.
 template <class Flavour>
 class shuffled_run {
 public:
@@ -107,7 +107,7 @@ public:
         for (;;) {
             const numbers rest = drain(queue_);
             popped_.insert(popped_.end(), rest.begin(), rest.end());
-            chaos_.run(); // those who had waited to push, or for a place
+            chaos_.run(); // the pushes and reservations that waited
             if (queue_.empty())
                 break;
         }
@@ -170,7 +170,7 @@ private:
                                             });
     }
 
-    // What was pushed in order, and what was filled in order.
+    // Pushed values and filled values are each in order.
     static bool in_order_of_entering(const numbers& values)
     {
         numbers pushed;
@@ -181,13 +181,13 @@ private:
                std::is_sorted(placed.begin(), placed.end());
     }
 
-    // What is taken at once is in order.
+    // The values of one batch are in order.
     void check_batches()
     {
         for (auto& op : ops_) {
             numbers& batch = op.values;
             BOOST_TEST((op.succeeded() || batch.empty()));
-            if (settings_.next == order::lifo)
+            if (settings_.next == queue_order::lifo)
                 std::reverse(batch.begin(), batch.end());
             if (Flavour::in_order_of_pushing)
                 BOOST_TEST(in_order_of_entering(batch), "out of order");
@@ -196,14 +196,14 @@ private:
         }
     }
 
-    // So is what is taken one after the other.
+    // So are the values of successive pops.
     void check_order()
     {
-        if (Flavour::in_order_of_pushing && settings_.next == order::fifo)
+        if (Flavour::in_order_of_pushing && settings_.next == queue_order::fifo)
             BOOST_TEST(in_order_of_entering(popped_), "out of order");
     }
 
-    // Every item that was pushed with success is in exactly one place, and no other is.
+    // Every item whose push succeeded is in exactly one place; no other item exists.
     void check_numbers()
     {
         numbers entered;
@@ -219,7 +219,7 @@ private:
         std::sort(entered.begin(), entered.end());
         BOOST_TEST((std::adjacent_find(found.begin(), found.end()) == found.end()), "doubled");
         BOOST_TEST(std::includes(entered.begin(), entered.end(), found.begin(), found.end()));
-        if (settings_.ending != closing::discard)
+        if (settings_.ending != close_mode::discard)
             BOOST_TEST(found.size() + queue_.dropped() == entered.size());
         BOOST_TEST(queue_.unfinished() == found.size());
     }
@@ -235,16 +235,17 @@ private:
     typename Flavour::queue queue_;
 };
 
-// Each seed has one of the orders, and of the endings.
+// Each seed determines an order and an ending.
 template <class Flavour>
 void sweep(overflow policy)
 {
-    constexpr std::array<std::optional<closing>, 4> endings{std::nullopt, std::nullopt,
-                                                            closing::drain, closing::discard};
+    constexpr std::array<std::optional<close_mode>, 4> endings{
+        std::nullopt, std::nullopt, close_mode::drain, close_mode::discard};
     for (const std::size_t capacity : {0U, 1U, 3U, 100U}) {
         kit::for_each_seed(200, [&](std::uint64_t seed) {
             const bool lifo = Flavour::in_order_of_pushing && seed / 4 % 3 == 0;
-            const settings s{capacity, policy, lifo ? order::lifo : order::fifo, endings[seed % 4]};
+            const settings s{capacity, policy, lifo ? queue_order::lifo : queue_order::fifo,
+                             endings[seed % 4]};
             bool reached = true;
             for (std::size_t k = 0; reached; ++k) {
                 BOOST_TEST_REQUIRE(k < 1000U);

@@ -18,7 +18,7 @@ namespace {
 
 using namespace channels;
 
-// Cannot be copied or made from nothing; its moves throw when told to.
+// Neither copyable nor default constructible; its moves throw on demand.
 struct difficult {
     explicit difficult(int v) : value(v) { ++alive; }
     difficult(difficult&& other) : value(other.value)
@@ -40,7 +40,7 @@ struct difficult {
     int value;
 };
 
-// Uses its queue as it is destroyed: that must not happen under the lock.
+// Uses its queue while it is destroyed, which must not happen under the lock.
 struct nosy {
     explicit nosy(turnstile::queue<nosy>* q) : queue(q) {}
     nosy(nosy&& other) noexcept : queue(std::exchange(other.queue, nullptr)) {}
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(values_that_can_only_be_moved)
     BOOST_TEST(q.try_push(std::move(kept)));
     BOOST_TEST(**q.try_pop() == 2);
     auto place = q.try_reserve();
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     kept = std::make_unique<int>(3);
     error_code ec;
     place.push(std::move(kept), ec);
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(values_whose_moves_throw_and_that_have_no_default,
         });
         kit::run(io);
         BOOST_TEST(sum == 5);
-        q.close(closing::discard);
+        q.close(close_mode::discard);
         error_code closed;
         BOOST_TEST(!q.try_push(difficult(8), closed));
         BOOST_TEST((closed == errc::closed));
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_move_that_throws_leaves_the_queue_usable)
         difficult::throws = false;
         place.push(std::move(kept));
 
-        // As it is handed over, it goes to whoever popped it.
+        // An exception during the hand-over reaches the consumer.
         bool caught = false;
         asio::co_spawn(
             io,
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_move_that_throws_leaves_the_queue_usable)
     BOOST_TEST(difficult::alive == 0);
 }
 
-BOOST_AUTO_TEST_CASE(what_fails_to_enter_is_destroyed_once)
+BOOST_AUTO_TEST_CASE(a_value_that_does_not_enter_is_destroyed_once)
 {
     {
         kit::drained_context io;
@@ -238,11 +238,11 @@ BOOST_AUTO_TEST_CASE(no_value_is_destroyed_under_the_lock)
     kit::run(io);
     BOOST_TEST(nosy::seen == 5U);
     BOOST_TEST(q.try_push(nosy(&q)));
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     BOOST_TEST(nosy::seen == 6U);
 }
 
-// Cannot always be made from nothing.
+// Its default constructor throws on demand.
 struct reluctant {
     reluctant() : value(0)
     {
@@ -255,7 +255,7 @@ struct reluctant {
     int value;
 };
 
-BOOST_AUTO_TEST_CASE(a_value_is_popped_though_none_can_be_made_from_nothing)
+BOOST_AUTO_TEST_CASE(a_value_is_popped_though_its_default_constructor_throws)
 {
     kit::drained_context io;
     turnstile::queue<reluctant> q(io, turnstile::unbounded);
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(a_value_is_popped_though_none_can_be_made_from_nothing)
     BOOST_TEST(sum == 6);
     q.close();
     kit::run(io);
-    // With an error there has to be one: its exception is as one of the handler.
+    // A failed pop makes an empty value; its exception counts as one of the handler.
     q.async_pop([&](error_code, reluctant) { sum = 0; });
     BOOST_CHECK_THROW(kit::run(io), std::runtime_error);
     reluctant::throws = false;
@@ -288,14 +288,14 @@ BOOST_AUTO_TEST_CASE(a_value_is_popped_though_none_can_be_made_from_nothing)
     BOOST_TEST(sum == 6);
 }
 
-BOOST_AUTO_TEST_CASE(a_value_that_was_moved_as_the_queue_was_discarded_has_come_and_gone)
+BOOST_AUTO_TEST_CASE(a_value_moved_during_a_discarding_close_is_discarded)
 {
     {
         kit::drained_context io;
         turnstile::priority_queue<difficult> q(io, turnstile::unbounded);
         auto place = q.try_reserve();
         difficult value(1);
-        difficult::on_move = [&] { q.close(closing::discard); };
+        difficult::on_move = [&] { q.close(close_mode::discard); };
         error_code ec;
         const auto handle = place.push(std::move(value), 1, ec);
         difficult::on_move = nullptr;
@@ -357,8 +357,8 @@ BOOST_AUTO_TEST_CASE(a_move_that_throws_in_a_batch_loses_the_batch_and_nothing_e
     BOOST_TEST(difficult::alive == 0);
 }
 
-// The handler may own the queue, and what it is given by reference may need it.
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_goes_before_its_handler, P, kit::policies)
+// The handler may own the queue, and a value that it receives by reference may use the queue.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_is_destroyed_before_its_handler, P, kit::policies)
 {
     kit::drained_context home;
     kit::drained_context away;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 
-// Values that use or destroy their channel as they are destroyed. The address sanitizer checks that
-// the channel is not used after that; a value that is destroyed under the lock would hang here.
+// Values that use or destroy their channel while they are destroyed. The address sanitizer checks
+// that the channel is not used after that; a value that is destroyed under the lock would deadlock.
 #include "kit/policies.hpp"
 #include "kit/run.hpp"
 
@@ -22,12 +22,12 @@
 namespace {
 
 namespace asio = boost::asio;
-using turnstile::closing;
+using turnstile::close_mode;
 using turnstile::errc;
 using turnstile::error_code;
 using turnstile::overflow;
 
-// Calls a function as it is destroyed, once.
+// Calls a function when it is destroyed.
 class last_words {
 public:
     last_words() noexcept = default;
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_dropped_item_may_push_and_pop, P, kit::policies)
     kit::run(io);
     BOOST_TEST(words == 3);
     BOOST_TEST(q.size() == 1U);
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     BOOST_TEST(words == 4);
 }
 
@@ -113,11 +113,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_discarded_item_may_close_push_and_join, P, kit::
     bool joined = false;
     error_code ec;
     BOOST_TEST(q.try_push(last_words([&] {
-        q.close(closing::discard);
+        q.close(close_mode::discard);
         BOOST_TEST(!q.try_push(last_words(), ec));
         q.async_join([&](error_code) { joined = true; });
     })));
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     BOOST_TEST((ec == errc::closed));
     kit::run(io);
     BOOST_TEST(joined);
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_item_that_is_discarded_may_destroy_the_queue, P
     owned<queue_of<P>> q(io, 2);
     BOOST_TEST(q->try_push(q.destroyer()));
     BOOST_TEST(q->try_push(q.destroyer()));
-    q->close(closing::discard);
+    q->close(close_mode::discard);
     BOOST_TEST(q.is_destroyed());
 }
 
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_item_of_a_refused_push_may_destroy_the_queue, 
     BOOST_TEST(other.is_destroyed());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(an_item_may_hold_a_place_in_its_own_queue, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_item_may_hold_a_reservation_of_its_own_queue, P, kit::policies)
 {
     kit::drained_context io;
     auto place = std::make_shared<typename queue_of<P>::reservation_type>();
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_displaced_value_may_use_or_destroy_the_broadcast
     BOOST_TEST(!receiver->try_receive(ec));
     BOOST_TEST((ec == errc::closed));
 
-    // A value in the ring may have the last receiver, and a receiver the last share.
+    // A value in the ring may own the last receiver, and a receiver the last reference to a value.
     owned<broadcast_of<P>> other(io, 1);
     receiver = other->subscribe();
     other->send(last_words([&] { receiver.reset(); }));
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_displaced_value_may_use_or_destroy_the_broadcast
     BOOST_TEST(!receiver);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_may_have_the_ends_of_its_oneshot, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_may_own_the_ends_of_its_oneshot, P, kit::policies)
 {
     for (const bool receiver_first : {false, true}) {
         kit::drained_context io;

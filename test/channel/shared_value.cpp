@@ -43,10 +43,10 @@ BOOST_AUTO_TEST_CASE(copies_share_the_value_and_the_last_frees_it)
         auto other = last;
         BOOST_TEST(other.get() == last.get());
         BOOST_TEST(**other == 3);
-    } // the channel is gone
+    } // the channel is destroyed
     BOOST_TEST(life.use_count() == 1);
     auto moved = std::move(last);
-    BOOST_TEST(!last); // NOLINT: that is what is tested
+    BOOST_TEST(!last); // NOLINT: the moved-from state is tested
     moved = {};
     BOOST_TEST(life.expired());
 }
@@ -61,7 +61,7 @@ struct alignas(64) wide {
     char bytes[64];
 };
 
-BOOST_AUTO_TEST_CASE(values_are_aligned_as_they_ask)
+BOOST_AUTO_TEST_CASE(values_have_their_own_alignment)
 {
     asio::io_context io;
     turnstile::local::watch<wide> w(io, wide());

@@ -40,17 +40,17 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(has_the_latest_value_and_a_version, P, kit::polici
     BOOST_TEST(w.set("b") == 2U);
     BOOST_TEST(w.version() == 2U);
     BOOST_TEST(*w.get() == "b");
-    BOOST_TEST(*before == "aaa"); // as it was
+    BOOST_TEST(*before == "aaa"); // unchanged
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_change_wakes_all_who_have_not_seen_it, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_change_grants_all_waiters, P, kit::policies)
 {
     kit::drained_context io;
     watch_of<P> w(io, 1);
     std::vector<completion> all(200);
     for (const auto& c : all)
         w.async_wait_changed(1, c.handler([](auto now) {
-            BOOST_TEST(*now == 3); // the latest when it arrives
+            BOOST_TEST(*now == 3); // the latest when the handler runs
             BOOST_TEST(now.version() == 3U);
         }));
     BOOST_TEST(kit::poll_leaves_work(io));
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_change_wakes_all_who_have_not_seen_it, P, kit::p
     BOOST_TEST(knows_all.succeeded());
 }
 
-// A watch that gets its last value and is closed between the two looks of a reader.
+// A watch that gets its last value and is closed between the two reads of a reader.
 struct racing_writer {
     int looks = 0;
     bool has_written() { return looks++ != 0; }
@@ -84,11 +84,11 @@ struct racing_end {
     bool load(std::memory_order) const { return writer.has_written(); }
 };
 
-BOOST_AUTO_TEST_CASE(a_look_during_the_last_change_and_close_does_not_miss_the_value)
+BOOST_AUTO_TEST_CASE(a_read_during_the_last_change_and_close_does_not_miss_the_value)
 {
     racing_writer writer;
     const auto now =
-        turnstile::detail::watch_outlook(racing_version{writer}, racing_end{writer}, 1);
+        turnstile::detail::watch_decision(racing_version{writer}, racing_end{writer}, 1);
     BOOST_TEST(writer.looks == 2);
     BOOST_TEST(now.is_granted());
 }
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_last_value_before_close_is_not_missed, P, kit:
     BOOST_CHECK_THROW(w.set(4), turnstile::system_error);
     BOOST_CHECK_THROW(w.update([](int& v) { ++v; }), turnstile::system_error);
     BOOST_TEST(*w.get() == 3);
-    // Whoever comes late still learns of it.
+    // A later wait still receives it.
     completion late;
     w.async_wait_changed(1, late.handler([](auto now) { BOOST_TEST(*now == 3); }));
     completion satisfied;
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_update_that_was_overtaken_starts_anew, P, kit::
     int calls = 0;
     w.update([&](int& v) {
         if (++calls == 1)
-            w.set(10); // somebody else, meanwhile
+            w.set(10); // another writer, meanwhile
         v += 5;
     });
     BOOST_TEST(calls == 2);
@@ -193,7 +193,7 @@ struct fragile {
     int value;
 };
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(what_throws_changes_nothing, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_exception_changes_nothing, P, kit::policies)
 {
     asio::io_context io;
     watch_of<P, fragile> w(io, 1);
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(what_throws_changes_nothing, P, kit::policies)
     BOOST_TEST(w.get()->value == 1);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(waits_for_a_value_that_satisfies_and_gives_it, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(waits_for_a_value_that_satisfies_the_predicate, P, kit::policies)
 {
     kit::drained_context io;
     watch_of<P> w(io, 1);
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(waits_for_a_value_that_satisfies_and_gives_it, P, 
     kit::poll_leaves_work(io);
     BOOST_TEST(calls == 2);
     BOOST_TEST(found == 2);
-    w.set(3); // replaced before it was looked at
+    w.set(3); // replaced before the predicate tested it
     w.set(5);
     kit::run(io);
     BOOST_TEST(calls == 3);
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_runs_on_its_handlers_executor, P, kit:
             return v == 2;
         },
         asio::bind_executor(elsewhere, c.handler([](auto) {})));
-    // Or on the strand to which the object is confined.
+    // Or on the strand of a confined watch.
     const int at_home = P::is_confined ? 1 : 0;
     BOOST_TEST(kit::poll_leaves_work(home));
     BOOST_TEST(calls == at_home);
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_runs_on_its_handlers_executor, P, kit:
     BOOST_TEST(c.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_throwing_predicate_harms_nobody_else, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_throwing_predicate_ends_only_its_own_wait, P, kit::policies)
 {
     kit::drained_context io;
     watch_of<P> w(io, 1);
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_throwing_predicate_harms_nobody_else, P, kit::po
     BOOST_TEST(caught);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_may_end_the_watch, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_predicate_may_destroy_the_watch, P, kit::policies)
 {
     kit::drained_context io;
     std::optional<watch_of<P>> w;

@@ -43,8 +43,8 @@ BOOST_AUTO_TEST_CASE(of_channels)
                          {overflow::drop_newest, "drop_newest"},
                          {overflow::drop_worst, "drop_worst"},
                          {overflow::reject, "reject"}});
-    has_names<order>({{order::fifo, "fifo"}, {order::lifo, "lifo"}});
-    has_names<closing>({{closing::drain, "drain"}, {closing::discard, "discard"}});
+    has_names<queue_order>({{queue_order::fifo, "fifo"}, {queue_order::lifo, "lifo"}});
+    has_names<close_mode>({{close_mode::drain, "drain"}, {close_mode::discard, "discard"}});
 }
 
 BOOST_AUTO_TEST_CASE(of_stages)

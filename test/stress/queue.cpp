@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(whoever_goes_as_a_queue_is_closed_may_destroy_it)
         owner.reset();
         asio::post(io, [&] { gone = true; }); // when nothing of this handler is left
     });
-    closing.close(turnstile::closing::discard);
+    closing.close(turnstile::close_mode::discard);
     work.reset();
     runner.join();
     BOOST_TEST(gone);

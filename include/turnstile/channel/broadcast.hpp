@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// A broadcast channel: every receiver gets every value, from a ring that they share.
+// A broadcast channel: every receiver gets every value that is sent after its subscription. A
+// receiver that is too slow learns how many values it has missed.
 #pragma once
 
+#include <turnstile/channel/detail/broadcast_request.hpp>
 #include <turnstile/channel/detail/broadcast_state.hpp>
+#include <turnstile/channel/detail/channel_capacity.hpp>
 #include <turnstile/channel/detail/channel_end.hpp>
 #include <turnstile/channel/shared_value.hpp>
 #include <turnstile/core/default_token.hpp>
@@ -17,51 +20,39 @@
 #include <utility>
 
 namespace turnstile::inline v0_1 {
-namespace detail {
 
-struct broadcast_sender_role {
-    template <class State>
-    void leave(State& state) const noexcept
-    {
-        state.abandon_stream();
-    }
-};
-
-struct broadcast_receiver_role {
-    broadcast_seat* seat;
-
-    template <class State>
-    void leave(State& state) const noexcept
-    {
-        state.leave(seat);
-    }
-};
-
-} // namespace detail
-
-/// A value that was received, shared with all other receivers, and what was missed before it.
+/// A received value, shared with all other receivers, and the number of values missed before it.
 template <class T, class Threading = thread_safe>
 class broadcast_message : public shared_value<T, Threading> {
 public:
-    /// Empty.
+    /// An empty message.
     broadcast_message() noexcept = default;
+
+    /// The number of values, immediately before this one, that the receiver has missed because it
+    /// was too slow.
+    [[nodiscard]] std::uint64_t missed() const noexcept { return missed_; }
+
+private:
+    template <class, class, class>
+    friend class basic_broadcast_receiver;
     explicit broadcast_message(typename detail::broadcast_state<Threading>::received r) noexcept
         : shared_value<T, Threading>(std::move(r.value)), missed_(r.missed)
     {
     }
 
-    /// How many values, right before this one, the receiver has missed because it was slow.
-    [[nodiscard]] std::uint64_t missed() const noexcept { return missed_; }
-
-private:
     std::uint64_t missed_ = 0;
 };
 
-/// One who listens to a broadcast: made by `subscribe`, gone with its destructor.
+/// A receiver of a broadcast, made by `basic_broadcast::subscribe`.
 ///
-/// Movable, also while a receive is pending, but not between making a lazy one (`deferred`, an
-/// `awaitable`) and starting it. It may outlive the broadcast.
-/// Destruction: every pending receive completes with `operation_aborted`.
+/// It may be moved while a receive is outstanding, but not between creating a lazy receive
+/// (`deferred`, an `awaitable`) and starting it. It may outlive the broadcast.
+///
+/// @par Thread safety
+/// With `thread_safe`, every member function may be called on any thread. With `strand_confined`,
+/// all calls must come from one strand.
+/// @par Destruction
+/// Every receive whose handler has not run completes with `operation_aborted`.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
 class [[nodiscard]] basic_broadcast_receiver
     : public detail::channel_end<Executor, detail::broadcast_state<Threading>,
@@ -72,7 +63,7 @@ class [[nodiscard]] basic_broadcast_receiver
 public:
     using typename base::executor_type;
 
-    /// What a receive gives.
+    /// The result of a receive.
     using message_type = broadcast_message<T, Threading>;
 
     template <class Other>
@@ -80,108 +71,104 @@ public:
         using other = basic_broadcast_receiver<T, Other, Threading>;
     };
 
-    // Made by subscribe().
-    basic_broadcast_receiver(const Executor& executor, boost::intrusive_ptr<state_type> state)
-        : base(executor, std::move(state), {new detail::broadcast_seat})
-    {
-        this->state().join(seat());
-    }
-
-    /// Receives the next value. If the receiver was too slow, that is the oldest one still in
-    /// the ring, and its `missed()` says exactly how many came between.
+    /// Receives the next value. A receiver that was too slow receives the oldest value that the
+    /// broadcast still keeps; `missed()` of the message is the exact number of values in between.
     ///
-    /// Completes when: a value is there that this receiver has not had.
-    /// Signature: `void(error_code, message_type)`.
-    /// Errors: `errc::closed` if the broadcast was closed or destroyed, and nothing is left;
-    /// `operation_aborted` if cancelled, or the receiver or the broadcast was destroyed.
-    /// Executor: the handler's associated executor, by default the broadcast's own.
-    /// Cancellation: terminal, partial and total.
-    /// Cancel safety: cancelled before the handler runs, it has received nothing; the value
-    /// is the next one still. It is chosen as it is delivered, so what is sent while a slow
-    /// executor has the completion queued may displace it, and counts as missed.
-    /// Fairness: several receives of one receiver are served in order, one value each.
-    /// Thread safety: as the policy says.
+    /// @par Completes when
+    /// A value is available that this receiver has not received.
+    /// @par Completion signature
+    /// `void(error_code, message_type)`
+    /// @par Errors
+    /// `errc::closed` if the broadcast is closed or destroyed and no value is left;
+    /// `operation_aborted` if the receive is cancelled, or the receiver or the broadcast is
+    /// destroyed.
+    /// @par Executor
+    /// The handler's associated executor; by default the executor of the broadcast.
+    /// @par Per-operation cancellation
+    /// Terminal, partial and total.
+    /// @par Cancel safety
+    /// A receive that is cancelled before its handler runs has received nothing; the value is still
+    /// the next one. The value is chosen when the handler is about to run, so values that are
+    /// displaced while the completion is queued count as missed.
+    /// @par Fairness
+    /// The receives of one receiver are granted in order, one value each.
     template <token_for<message_type> Token = default_token_t<Executor>>
     auto async_receive(Token&& token = Token())
     {
-        return detail::start_wait(request{&this->state(), &seat(), &this->executor()},
-                                  std::forward<Token>(token));
+        return detail::start_wait(
+            detail::broadcast_request<basic_broadcast_receiver>{&this->state(), &subscription(),
+                                                                &this->executor()},
+            std::forward<Token>(token));
     }
 
-    /// The next value, or an empty message if there is none; never waits. `ec` is set if none
-    /// will come: to what `async_receive` would say. Thread safety: as the policy says.
+    /// Receives the next value, or returns an empty message if none is available. Never waits.
+    ///
+    /// @param ec Set to the error of `async_receive` if no value will come; cleared otherwise.
     [[nodiscard]] message_type try_receive(error_code& ec) noexcept
     {
         typename state_type::received r;
-        const detail::wait_decision decision = this->state().reserve(seat());
+        const detail::wait_decision decision = this->state().reserve(subscription());
         ec = decision.error();
-        if (decision.is_granted() && !this->state().take_reserved(seat(), r))
-            ec = asio::error::operation_aborted; // the sender was destroyed in between
-        return message_type(std::move(r));
+        if (decision.is_granted() && !this->state().take_reserved(subscription(), r))
+            ec = asio::error::operation_aborted; // the broadcast was destroyed in between
+        return make_message(std::move(r));
     }
-    /// The same, without saying why there is none.
+    /// The same without the reason.
     [[nodiscard]] message_type try_receive() noexcept
     {
         error_code ignored;
         return try_receive(ignored);
     }
 
-    /// How many values can be received without waiting. Thread safety: as the policy says.
+    /// The number of values that can be received without waiting: a hint.
     [[nodiscard]] std::uint64_t available() const noexcept
     {
-        return this->state().available(seat());
+        return this->state().available(subscription());
     }
-
-    /// Whether nothing more will be sent; there may be something left to receive.
+    /// Returns whether no further value will be sent. Values may be left to receive.
     [[nodiscard]] bool is_closed() const noexcept { return this->state().is_closed(); }
+    /// The number of waiting receives of this receiver: a hint.
+    using base::waiting;
 
 private:
-    struct request {
-        using executor_type = Executor;
-        using threading = Threading;
-        using result_type = message_type;
-        using waiter_type = detail::receive_waiter;
-        static constexpr detail::request_traits traits{.result = detail::result_source::outcome};
+    template <class, class, class>
+    friend class basic_broadcast;
+    friend detail::broadcast_request<basic_broadcast_receiver>;
 
-        state_type* state_;
-        detail::broadcast_seat* seat;
-        const Executor* executor_;
+    basic_broadcast_receiver(const Executor& executor, boost::intrusive_ptr<state_type> state)
+        : base(executor, std::move(state), {new detail::broadcast_subscription})
+    {
+        this->state().add_subscription(subscription());
+    }
 
-        const Executor& executor() const noexcept { return *executor_; }
-        state_type& state() const noexcept { return *state_; }
-        detail::wait_decision try_now() const noexcept { return state_->reserve(*seat); }
-        void give_back() const noexcept { state_->give_back(*seat); }
-        void prepare(detail::receive_waiter& w) const noexcept { w.seat = seat; }
-        detail::wait_outcome<message_type> conclude_now() const noexcept
-        {
-            typename state_type::received r;
-            if (!state_->take_reserved(*seat, r))
-                return {asio::error::operation_aborted, {}};
-            return {error_code(), message_type(std::move(r))};
-        }
-        detail::wait_outcome<message_type> conclude(detail::receive_waiter&) const noexcept
-        {
-            return conclude_now();
-        }
-    };
-
-    detail::broadcast_seat& seat() const noexcept { return *this->role().seat; }
+    static message_type make_message(typename state_type::received&& r) noexcept
+    {
+        return message_type(std::move(r));
+    }
+    detail::broadcast_subscription& subscription() const noexcept
+    {
+        return *this->role().subscription;
+    }
 };
 
-/// Sends each value to all who have subscribed before.
+/// Sends each value to all receivers that have subscribed before.
 ///
-/// The latest `capacity` values are kept, each of them once, in a ring that all receivers
-/// read from at their own pace. Sending never waits: it displaces the oldest value, and a
-/// receiver that has not had it learns how many it has missed.
+/// The broadcast keeps the latest `capacity` values, each of them once, and every receiver reads
+/// them at its own pace. Sending never waits: it displaces the oldest value, and a receiver that
+/// has not received that value learns how many it has missed.
 ///
-/// Destruction: every pending receive completes with `operation_aborted`, later ones with
-/// `errc::closed`. If it was closed before, receivers still get what is left.
+/// @par Thread safety
+/// With `thread_safe`, every member function may be called on any thread. With `strand_confined`,
+/// all calls must come from one strand. No function runs a completion handler inside the call.
+/// @par Destruction
+/// Destroying a broadcast that is not closed drops the values that are left. Every receive whose
+/// handler has not run completes with `operation_aborted`, and later ones fail with `errc::closed`.
+/// Destroying a closed broadcast has no effect on its receivers.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_broadcast : detail::channel_end<Executor, detail::broadcast_state<Threading>,
                                             detail::broadcast_sender_role> {
     using state_type = detail::broadcast_state<Threading>;
     using base = detail::channel_end<Executor, state_type, detail::broadcast_sender_role>;
-    using value_share = shared_value<T, Threading>;
 
 public:
     using value_type = T;
@@ -195,16 +182,24 @@ public:
         using other = basic_broadcast<T, Other, Threading>;
     };
 
-    /// A broadcast that keeps the latest `capacity` values.
-    /// Errors: throws `system_error` with `errc::invalid_argument` if that is 0.
-    basic_broadcast(const Executor& executor, std::size_t capacity)
-        : base(executor, new state_type(executor, capacity))
+    /// Constructs a broadcast.
+    ///
+    /// @param executor The default executor of the completions of its receivers.
+    /// @param capacity The number of values that are kept; at least 1.
+    /// @par Exceptions
+    /// `system_error` with `errc::invalid_argument` if `capacity` is 0, negative, or larger than
+    /// the address space; `std::bad_alloc`.
+    template <std::integral Count>
+    basic_broadcast(const Executor& executor, Count capacity)
+        : base(executor,
+               new state_type(executor, detail::checked_broadcast_capacity(
+                                            capacity, "broadcast: capacity must be at least 1")))
     {
     }
 
-    /// The same, with the context's executor.
-    template <detail::execution_context Context>
-    basic_broadcast(Context& context, std::size_t capacity)
+    /// The same with the executor of an execution context.
+    template <detail::execution_context Context, std::integral Count>
+    basic_broadcast(Context& context, Count capacity)
         : basic_broadcast(context.get_executor(), capacity)
     {
     }
@@ -214,65 +209,70 @@ public:
 
     using base::get_executor;
 
-    /// A receiver for what is sent from now on. Thread safety: as the policy says.
-    receiver_type subscribe() { return receiver_type(this->executor(), this->share()); }
+    /// Returns a receiver of the values that are sent from this call on.
+    receiver_type subscribe() { return receiver_type(this->executor(), this->shared_state()); }
 
-    /// Sends a value to all receivers there are, and returns their number; never waits, and no
-    /// handler runs inside this call. If making the value throws, nothing was sent. One that is
-    /// made already, such as a message that was received, is not copied, and nothing can fail.
-    /// Errors: `errc::closed`; `errc::invalid_argument` if it is an empty `shared_value`. Thread
-    /// safety: as the policy says.
+    /// Sends a value to all receivers and returns their number. Never waits.
+    ///
+    /// @param value A value, the arguments of one, or a `shared_value` such as a received message.
+    /// A `shared_value` is sent without a copy, and its sending cannot throw. If the construction
+    /// of a value throws, nothing was sent.
+    /// @par Errors
+    /// `errc::closed` if the broadcast is closed; `errc::invalid_argument` if `value` is an empty
+    /// `shared_value`.
     template <detail::shareable<T, Threading> U = T>
     std::size_t send(U&& value, error_code& ec)
     {
-        std::size_t reached = 0;
+        std::size_t receivers_reached = 0;
         ec = errc::closed;
         if (is_closed())
-            return reached;
-        // What it displaces is then in its place, and goes without the lock.
-        auto share = value_share::of(std::forward<U>(value));
+            return receivers_reached;
+        // Afterwards `share` holds the displaced value, which is destroyed without the lock.
+        auto share = shared_value<T, Threading>::of(std::forward<U>(value));
         if (!share)
             ec = errc::invalid_argument;
-        else if (this->state().send(share.node_, reached))
+        else if (this->state().send(share.node_, receivers_reached))
             ec = {};
-        return reached;
+        return receivers_reached;
     }
 
-    /// The same, throwing `system_error`.
+    /// Like the overload with `error_code&`, but throws `system_error`.
     template <detail::shareable<T, Threading> U = T>
     std::size_t send(U&& value)
     {
         error_code ec;
-        const std::size_t reached = send(std::forward<U>(value), ec);
+        const std::size_t receivers_reached = send(std::forward<U>(value), ec);
         detail::throw_if(ec, "broadcast::send");
-        return reached;
+        return receivers_reached;
     }
 
-    /// Ends the stream: receivers get what is left for them, then `errc::closed`. Thread
-    /// safety: as the policy says.
+    /// Closes the broadcast. Each receiver still receives the values that are left for it, then
+    /// `errc::closed`.
     void close() noexcept { this->state().close(); }
 
-    /// Whether it is closed.
+    /// Returns whether the broadcast is closed.
     [[nodiscard]] bool is_closed() const noexcept { return this->state().is_closed(); }
-    /// How many receivers there are: a hint, outdated as soon as it is returned.
+    /// The number of receivers: a hint.
     [[nodiscard]] std::size_t receivers() const noexcept { return this->state().receivers(); }
-    /// How many values are kept at most.
+    /// The number of values that are kept.
     [[nodiscard]] std::size_t capacity() const noexcept { return this->state().capacity(); }
+    /// The number of waiting receives of all receivers: a hint.
+    using base::waiting;
 };
 
-/// The usual broadcast: any thread, any executor.
+/// The usual broadcast: for any thread and any executor.
 template <class T>
 using broadcast = basic_broadcast<T>;
-/// Its receiver.
+/// The receiver of a `broadcast`.
 template <class T>
 using broadcast_receiver = basic_broadcast_receiver<T>;
 
 namespace local {
 
-/// A broadcast for one strand: no atomics, no locks. What is received must stay there, too.
+/// A broadcast for one strand: no atomics, no locks. Received values must stay on the strand.
 template <class T>
 using broadcast = basic_broadcast<T, asio::any_io_executor, strand_confined>;
-/// Its receiver.
+/// The receiver of a `local::broadcast`.
 template <class T>
 using broadcast_receiver = basic_broadcast_receiver<T, asio::any_io_executor, strand_confined>;
 

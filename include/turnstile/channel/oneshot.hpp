@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-// A channel for one value: an answer, an error, or the news that none will come.
+// A channel for one value: a sender sends a value or an error, and a receiver receives it or learns
+// that the sender is gone.
 #pragma once
 
 #include <turnstile/channel/detail/channel_end.hpp>
+#include <turnstile/channel/detail/oneshot_request.hpp>
 #include <turnstile/channel/detail/oneshot_state.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/error.hpp>
@@ -16,91 +18,41 @@
 #include <utility>
 
 namespace turnstile::inline v0_1 {
-namespace detail {
 
-struct oneshot_sender_role {
-    template <class State>
-    void leave(State& state) const noexcept
-    {
-        state.leave_sender();
-    }
-};
+template <class T, class Executor, class Threading>
+class basic_oneshot;
 
-struct oneshot_receiver_role {
-    template <class State>
-    void leave(State& state) const noexcept
-    {
-        state.leave_receiver();
-    }
-};
-
-// A wait at one of the two ends.
-template <class T, class Executor, class Threading, bool AtReceiver>
-struct oneshot_request {
-    using executor_type = Executor;
-    using threading = Threading;
-    using result_type = std::conditional_t<AtReceiver, T, void>;
-    using waiter_type = oneshot_waiter;
-    static constexpr request_traits traits{.refundable = !AtReceiver,
-                                           .result = result_source::outcome};
-
-    oneshot_block<T, Threading>* state_;
-    const Executor* executor_;
-
-    const Executor& executor() const noexcept { return *executor_; }
-    oneshot_block<T, Threading>& state() const noexcept { return *state_; }
-    wait_decision try_now() const noexcept
-    {
-        return AtReceiver ? state_->reserve() : state_->is_unwanted();
-    }
-    void give_back() const noexcept
-    {
-        if (AtReceiver)
-            state_->give_back();
-    }
-    void prepare(oneshot_waiter& w) const noexcept { w.for_receiver_gone = !AtReceiver; }
-    wait_outcome<result_type> conclude_now() const noexcept
-    {
-        if constexpr (AtReceiver)
-            return state_->conclude();
-        else
-            return {state_->conclude_unwanted()};
-    }
-    wait_outcome<result_type> conclude(oneshot_waiter&) const noexcept { return conclude_now(); }
-};
-
-} // namespace detail
-
-/// The end that sends: one value, or one error. If it goes without having sent anything, the
-/// receiver is told so.
+/// The sending end of a oneshot. It sends one value or one error.
 ///
-/// Movable, also while a wait is pending, but not between making a lazy wait (`deferred`, an
-/// `awaitable`) and starting it.
-/// Destruction: every pending wait of its own completes with `operation_aborted`; what was
-/// sent stays sent.
+/// It may be moved while a wait is outstanding, but not between creating a lazy wait (`deferred`,
+/// an `awaitable`) and starting it.
+///
+/// @par Thread safety
+/// With `thread_safe`, every member function may be called on any thread. With `strand_confined`,
+/// all calls must come from one strand. No function runs a completion handler inside the call,
+/// except through the handler's immediate executor.
+/// @par Destruction
+/// Every wait whose handler has not run completes with `operation_aborted`. If nothing was sent,
+/// the receives fail with `errc::sender_gone`; a value or an error that was sent stays available.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
 class [[nodiscard]] basic_oneshot_sender
-    : public detail::channel_end<Executor, detail::oneshot_block<T, Threading>,
+    : public detail::channel_end<Executor, detail::typed_oneshot_state<T, Threading>,
                                  detail::oneshot_sender_role> {
-    using block = detail::oneshot_block<T, Threading>;
-    using base = detail::channel_end<Executor, block, detail::oneshot_sender_role>;
-    using request = detail::oneshot_request<T, Executor, Threading, false>;
+    using state_type = detail::typed_oneshot_state<T, Threading>;
+    using base = detail::channel_end<Executor, state_type, detail::oneshot_sender_role>;
 
 public:
     using value_type = T;
     using typename base::executor_type;
 
-    // Made by oneshot.
-    basic_oneshot_sender(const Executor& executor, boost::intrusive_ptr<block> state) noexcept
-        : base(executor, std::move(state))
-    {
-    }
-
-    /// Sends the value. No handler runs inside this call. An rvalue of type T has not been moved
-    /// from if there is an error, nor has another, unless the error came up meanwhile; if making
-    /// the value throws, nothing was sent.
-    /// Errors: `errc::closed` if the receiver is gone or has closed, `errc::rejected` if
-    /// something was sent before. Thread safety: as the policy says.
+    /// Sends the value.
+    ///
+    /// @param value A T, or an argument from which T is constructed. If the construction throws,
+    /// nothing was sent. After an error an rvalue of type T has not been moved from; another
+    /// argument may have been used if the receiver closed during the call.
+    /// @par Errors
+    /// `errc::closed` if the receiver is closed or destroyed; `errc::rejected` if a value or an
+    /// error was sent before.
     template <class U = T>
         requires(!std::is_void_v<T> && std::constructible_from<T, U>)
     void send(U&& value, error_code& ec)
@@ -116,14 +68,14 @@ public:
         }
     }
 
-    /// The same where there is no value to send.
+    /// The form for `void`: completes the receive without a value.
     void send(error_code& ec) noexcept requires(std::is_void_v<T>)
     {
         std::monostate nothing;
         ec = this->state().send(nothing);
     }
 
-    /// The same, throwing `system_error`.
+    /// Like the overloads with `error_code&`, but throws `system_error`.
     template <class... U>
         requires(sizeof...(U) == (std::is_void_v<T> ? 0 : 1))
     void send(U&&... value)
@@ -133,15 +85,16 @@ public:
         detail::throw_if(ec, "oneshot::send");
     }
 
-    /// Sends an error instead: every receive completes with it.
-    /// Errors: as `send`, and `errc::invalid_argument` if `error` is none. Thread safety: as
-    /// the policy says.
+    /// Sends an error in place of a value. Every receive completes with it.
+    ///
+    /// @par Errors
+    /// `errc::invalid_argument` if `error` is no error; otherwise the errors of `send`.
     void send_error(const error_code& error, error_code& ec) noexcept
     {
         ec = this->state().send_error(error);
     }
 
-    /// The same, throwing `system_error`.
+    /// Like the overload with `error_code&`, but throws `system_error`.
     void send_error(const error_code& error)
     {
         error_code ec;
@@ -149,76 +102,104 @@ public:
         detail::throw_if(ec, "oneshot::send_error");
     }
 
-    /// Waits until nobody wants the value any more, so that work on it can be given up.
+    /// Waits until the receiver is closed or destroyed, so that the work on the value can stop.
     ///
-    /// Completes when: the receiver is gone, or has closed.
-    /// Signature: `void(error_code)`.
-    /// Errors: `operation_aborted` if cancelled, or this end was destroyed.
-    /// Executor: the handler's associated executor, by default the oneshot's own.
-    /// Cancellation: terminal, partial and total.
-    /// Cancel safety: waiting consumes nothing, so there is nothing to lose.
-    /// Fairness: all go at once. Thread safety: as the policy says.
+    /// @par Completes when
+    /// The receiver is closed or destroyed.
+    /// @par Completion signature
+    /// `void(error_code)`
+    /// @par Errors
+    /// `operation_aborted` if the wait is cancelled or the sender is destroyed.
+    /// @par Executor
+    /// The handler's associated executor; by default the executor of the oneshot.
+    /// @par Per-operation cancellation
+    /// Terminal, partial and total.
+    /// @par Cancel safety
+    /// A wait consumes nothing.
+    /// @par Fairness
+    /// All waits are granted at the same time.
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait_receiver_gone(Token&& token = Token())
     {
-        return detail::start_wait(request{&this->state(), &this->executor()},
-                                  std::forward<Token>(token));
+        return detail::start_wait(
+            detail::oneshot_receiver_gone_request<T, Executor, Threading>{
+                {&this->state(), &this->executor()}},
+            std::forward<Token>(token));
     }
 
-    /// Whether the receiver is gone, or has closed: then nothing can be sent. Thread safety:
-    /// as the policy says.
+    /// Returns whether the receiver is closed or destroyed, so that nothing can be sent.
     [[nodiscard]] bool is_closed() const noexcept
     {
-        return this->state().is_unwanted().is_granted();
+        return this->state().receiver_gone().is_granted();
+    }
+    /// The number of waits of the sender: a hint.
+    using base::waiting;
+
+private:
+    template <class, class, class>
+    friend class basic_oneshot;
+    basic_oneshot_sender(const Executor& executor, boost::intrusive_ptr<state_type> state) noexcept
+        : base(executor, std::move(state))
+    {
     }
 };
 
-/// The end that receives.
+/// The receiving end of a oneshot.
 ///
-/// Movable, also while a receive is pending, but not between making a lazy one (`deferred`, an
-/// `awaitable`) and starting it.
-/// Destruction: every pending receive completes with `operation_aborted`; a value that was not
-/// received is dropped.
+/// It may be moved while a receive is outstanding, but not between creating a lazy receive
+/// (`deferred`, an `awaitable`) and starting it.
+///
+/// @par Thread safety
+/// With `thread_safe`, every member function may be called on any thread. With `strand_confined`,
+/// all calls must come from one strand. No function runs a completion handler inside the call,
+/// except through the handler's immediate executor.
+/// @par Destruction
+/// Every receive whose handler has not run completes with `operation_aborted`. A value that was not
+/// received is destroyed.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
 class [[nodiscard]] basic_oneshot_receiver
-    : public detail::channel_end<Executor, detail::oneshot_block<T, Threading>,
+    : public detail::channel_end<Executor, detail::typed_oneshot_state<T, Threading>,
                                  detail::oneshot_receiver_role> {
-    using block = detail::oneshot_block<T, Threading>;
-    using base = detail::channel_end<Executor, block, detail::oneshot_receiver_role>;
-    using request = detail::oneshot_request<T, Executor, Threading, true>;
+    using state_type = detail::typed_oneshot_state<T, Threading>;
+    using base = detail::channel_end<Executor, state_type, detail::oneshot_receiver_role>;
 
 public:
     using value_type = T;
     using typename base::executor_type;
 
-    // Made by oneshot.
-    basic_oneshot_receiver(const Executor& executor, boost::intrusive_ptr<block> state) noexcept
-        : base(executor, std::move(state))
-    {
-    }
-
-    /// Receives what is sent.
+    /// Receives the value or the error.
     ///
-    /// Completes when: a value or an error was sent, or the sender is gone.
-    /// Signature: `void(error_code, T)`, or `void(error_code)` if T is void.
-    /// Errors, the first that applies: the one that was sent; `errc::closed` if an earlier receive
-    /// got the value; `errc::sender_gone` if the sender was destroyed without sending;
-    /// `errc::closed` if `close` was called and nothing had been sent. `operation_aborted` if
-    /// cancelled, or this end was destroyed.
-    /// Executor: the handler's associated executor, by default the oneshot's own.
-    /// Cancellation: terminal, partial and total.
-    /// Cancel safety: cancelled before the handler runs, it has received nothing; the value
-    /// goes to the next receive.
-    /// Fairness: FIFO. Thread safety: as the policy says.
+    /// @par Completes when
+    /// A value or an error was sent, or none will come.
+    /// @par Completion signature
+    /// `void(error_code, T)`, or `void(error_code)` if T is `void`
+    /// @par Errors
+    /// The first that applies: the error that was sent; `errc::closed` if an earlier receive got
+    /// the value; `errc::sender_gone` if the sender was destroyed without sending; `errc::closed`
+    /// if `close` was called and nothing had been sent. `operation_aborted` if the receive is
+    /// cancelled or the receiver is destroyed.
+    /// @par Executor
+    /// The handler's associated executor; by default the executor of the oneshot.
+    /// @par Per-operation cancellation
+    /// Terminal, partial and total.
+    /// @par Cancel safety
+    /// A receive that is cancelled before its handler runs has received nothing; the value goes to
+    /// the next receive.
+    /// @par Fairness
+    /// FIFO.
     template <token_for<T> Token = default_token_t<Executor>>
     auto async_receive(Token&& token = Token())
     {
-        return detail::start_wait(request{&this->state(), &this->executor()},
-                                  std::forward<Token>(token));
+        return detail::start_wait(
+            detail::oneshot_receive_request<T, Executor, Threading>{
+                {&this->state(), &this->executor()}},
+            std::forward<Token>(token));
     }
 
-    /// The value (or for void, true) if it is there; else nothing, and if none will come, the
-    /// error that `async_receive` would give. Never waits. Thread safety: as the policy says.
+    /// Receives the value if it is available. Never waits. Returns a `std::optional<T>`; a `bool`
+    /// if T is `void`.
+    ///
+    /// @param ec Set to the error of `async_receive` if no value will come; cleared otherwise.
     [[nodiscard]] auto try_receive(error_code& ec) noexcept
     {
         using result =
@@ -238,41 +219,49 @@ public:
         return received;
     }
 
-    /// The same, throwing `system_error`.
-    [[nodiscard]] auto try_receive()
+    /// The same without the reason.
+    [[nodiscard]] auto try_receive() noexcept
     {
-        error_code ec;
-        auto received = try_receive(ec);
-        detail::throw_if(ec, "oneshot::try_receive");
-        return received;
+        error_code ignored;
+        return try_receive(ignored);
     }
 
-    /// Tells the sender that nothing is wanted any more. A value that was sent before can
-    /// still be received. Thread safety: as the policy says.
+    /// Closes the receiver: nothing can be sent any further. A value that was sent before can still
+    /// be received.
     void close() noexcept { this->state().close(); }
 
-    /// Whether something is there, a value or an error. Thread safety: as the policy says.
-    [[nodiscard]] bool is_ready() const noexcept { return this->state().look().is_granted(); }
-
-    /// Whether nothing is there, and nothing will come. Thread safety: as the policy says.
+    /// Returns whether a value or an error is available.
+    [[nodiscard]] bool is_ready() const noexcept { return this->state().peek().is_granted(); }
+    /// Returns whether nothing is available and nothing will come.
     [[nodiscard]] bool is_closed() const noexcept
     {
-        return static_cast<bool>(this->state().look().error());
+        return static_cast<bool>(this->state().peek().error());
+    }
+    /// The number of waiting receives: a hint.
+    using base::waiting;
+
+private:
+    template <class, class, class>
+    friend class basic_oneshot;
+    basic_oneshot_receiver(const Executor& executor,
+                           boost::intrusive_ptr<state_type> state) noexcept
+        : base(executor, std::move(state))
+    {
     }
 };
 
-/// A channel for one value, in two ends, which may go their own ways and be destroyed in any
-/// order: `auto [sender, receiver] = turnstile::oneshot<int>(executor);`
+/// A channel for one value: a sender and a receiver, which may be moved and destroyed
+/// independently. Usage: `auto [sender, receiver] = turnstile::oneshot<int>(executor);`
 ///
-/// T is void, or a type that can be made without arguments, and moved, without throwing.
+/// T is `void`, or a type whose default constructor and moves do not throw.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_oneshot {
     static_assert(std::is_void_v<T> || (std::is_nothrow_default_constructible_v<T> &&
                                         std::is_nothrow_move_constructible_v<T> &&
                                         std::is_nothrow_move_assignable_v<T>),
-                  "what a oneshot hands over is made without arguments, and moved, without "
-                  "throwing; a std::unique_ptr to anything is");
-    using block = detail::oneshot_block<T, Threading>;
+                  "oneshot: T must be default constructible and movable without throwing; use a "
+                  "std::unique_ptr for any other type");
+    using state_type = detail::typed_oneshot_state<T, Threading>;
 
 public:
     using value_type = T;
@@ -286,37 +275,38 @@ public:
         using other = basic_oneshot<T, Other, Threading>;
     };
 
-    /// Both ends, whose completions run on `executor` by default.
+    /// Constructs both ends. `executor` is the default executor of their completions.
     explicit basic_oneshot(const Executor& executor)
-        : basic_oneshot(executor, boost::intrusive_ptr<block>(new block(executor)))
+        : basic_oneshot(executor, boost::intrusive_ptr<state_type>(new state_type(executor)))
     {
     }
 
-    /// The same, with the context's executor.
+    /// The same with the executor of an execution context.
     template <detail::execution_context Context>
     explicit basic_oneshot(Context& context) : basic_oneshot(context.get_executor())
     {
     }
 
-    /// The executor of the ends, as long as the sender is in here.
+    /// Returns the executor of the ends. Must not be called after `sender` was moved from.
     executor_type get_executor() const noexcept { return sender.get_executor(); }
 
     sender_type sender;
     receiver_type receiver;
 
 private:
-    basic_oneshot(const Executor& executor, const boost::intrusive_ptr<block>& state)
+    basic_oneshot(const Executor& executor, const boost::intrusive_ptr<state_type>& state)
         : sender(executor, state), receiver(executor, state)
     {
     }
 };
 
-/// The usual oneshot: any thread, any executor.
+/// The usual oneshot: for any thread and any executor.
 template <class T>
 using oneshot = basic_oneshot<T>;
-/// Its ends.
+/// The sender of a `oneshot`.
 template <class T>
 using oneshot_sender = basic_oneshot_sender<T>;
+/// The receiver of a `oneshot`.
 template <class T>
 using oneshot_receiver = basic_oneshot_receiver<T>;
 
@@ -325,9 +315,10 @@ namespace local {
 /// A oneshot for one strand: no atomics, no locks.
 template <class T>
 using oneshot = basic_oneshot<T, asio::any_io_executor, strand_confined>;
-/// Its ends.
+/// The sender of a `local::oneshot`.
 template <class T>
 using oneshot_sender = basic_oneshot_sender<T, asio::any_io_executor, strand_confined>;
+/// The receiver of a `local::oneshot`.
 template <class T>
 using oneshot_receiver = basic_oneshot_receiver<T, asio::any_io_executor, strand_confined>;
 

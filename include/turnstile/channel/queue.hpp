@@ -1,36 +1,34 @@
 // SPDX-License-Identifier: BSL-1.0
 // A queue between asynchronous producers and consumers: bounded, unbounded, or a rendezvous.
+// The pushes are here; all other operations, from `async_pop` to `close`, are in
+// queue_operations.hpp, which `priority_queue` shares.
 #pragma once
 
-#include <turnstile/channel/detail/list_store.hpp>
-#include <turnstile/channel/detail/queue_base.hpp>
+#include <turnstile/channel/detail/channel_capacity.hpp>
+#include <turnstile/channel/detail/queue_store.hpp>
+#include <turnstile/channel/queue_operations.hpp>
+#include <turnstile/channel/queue_policy.hpp>
 #include <turnstile/core/threading.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <utility>
 
 namespace turnstile::inline v0_1 {
 namespace detail {
 
-extern template class queue_state<thread_safe, list_store>;
-extern template class queue_state<strand_confined, list_store>;
+extern template class queue_state<thread_safe, queue_store>;
+extern template class queue_state<strand_confined, queue_store>;
 
 } // namespace detail
 
-/// Items on their way from those who push to those who pop.
+/// A queue of values of type T. Producers push, consumers pop; each side waits if it has to.
 ///
-/// What pops, closes, joins and reserves is the same for all queues, and described with
-/// `detail::item_queue`.
-///
-/// T can be moved; it need be neither copyable nor default constructible. Its values are neither
-/// moved nor destroyed under the internal lock, but for a move that does not throw. If the move
-/// of a value throws as it is handed to whoever popped it, that is where the exception goes, and
-/// the value is lost. So does one of the default constructor, where there is an error and no value.
-///
-/// Fairness: strict FIFO among those who push, and among those who pop.
-/// Destruction: every waiter completes with `operation_aborted`, and items are destroyed. A push
-/// that has not completed succeeds exactly if its item has left the queue before. A reservation
-/// may outlive the queue.
+/// `basic_queue_operations` documents popping, reserving, joining and closing, and the rules on T,
+/// on threads and on destruction.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe>
-class basic_queue : public detail::item_queue<T, Executor, Threading, detail::list_store> {
-    using base = detail::item_queue<T, Executor, Threading, detail::list_store>;
+class basic_queue : public basic_queue_operations<T, Executor, Threading, detail::queue_store> {
+    using base = basic_queue_operations<T, Executor, Threading, detail::queue_store>;
 
 public:
     template <class Other>
@@ -38,65 +36,85 @@ public:
         using other = basic_queue<T, Other, Threading>;
     };
 
-    /// A queue with room for `capacity` items: 0 makes it a rendezvous, where each push waits for
-    /// a pop, and `unbounded` makes it take any number. Throws `errc::invalid_argument` for
-    /// `overflow::drop_worst`.
-    basic_queue(const Executor& executor, std::size_t capacity, overflow on_full = overflow::wait,
-                order o = order::fifo)
-        : base(executor, capacity, checked(on_full), o)
-    {
-    }
-
-    /// The same, with the context's executor.
-    template <detail::execution_context Context>
-    basic_queue(Context& context, std::size_t capacity, overflow on_full = overflow::wait,
-                order o = order::fifo)
-        : basic_queue(context.get_executor(), capacity, on_full, o)
-    {
-    }
-
-    /// Puts a value into the queue, waiting for room if that is the policy.
+    /// Constructs a queue.
     ///
-    /// Completes when: the value has entered, after everyone who came before; at once if there
-    /// is room, or the policy is not to wait.
-    /// Signature: `void(error_code)`.
-    /// Errors: `errc::closed` if the queue is closed, now or while it waits; `errc::rejected` if
-    /// there is no room and the policy is `overflow::reject`; `operation_aborted` if cancelled,
-    /// or if the value was destroyed with the queue, before a pop took it. Then the value is not
-    /// in the queue, and has been destroyed; to keep it until it is certain to enter, use
-    /// `async_reserve`.
-    /// Executor: the handler's associated executor, by default the queue's own.
-    /// Cancellation: terminal, partial and total.
-    /// Cancel safety: cancelled before the handler runs, the push withdraws its value from the
-    /// queue. It is too late to cancel, and the push succeeds, if the value has been popped, if
-    /// every item of the queue is on its way to a pop, or if the push has dropped an item.
-    /// Fairness: FIFO. Thread safety: as the policy says.
+    /// @param executor The default executor of the completions.
+    /// @param capacity The number of items that the queue has room for. 0 makes a rendezvous, where
+    /// each push waits for a pop; `unbounded` sets no limit.
+    /// @param on_full The effect of a push that finds no room; not `overflow::drop_worst`.
+    /// @param order The item that is popped first.
+    /// @par Exceptions
+    /// `system_error` with `errc::invalid_argument` if `capacity` is negative or larger than the
+    /// address space, or if `on_full` is `overflow::drop_worst`.
+    template <std::integral Count>
+    basic_queue(const Executor& executor, Count capacity, overflow on_full = overflow::wait,
+                queue_order order = queue_order::fifo)
+        : base(executor,
+               detail::checked_queue_capacity(
+                   capacity, "queue: capacity must be a number of items, or unbounded"),
+               checked(on_full), order)
+    {
+    }
+
+    /// The same with the executor of an execution context.
+    template <detail::execution_context Context, std::integral Count>
+    basic_queue(Context& context, Count capacity, overflow on_full = overflow::wait,
+                queue_order order = queue_order::fifo)
+        : basic_queue(context.get_executor(), capacity, on_full, order)
+    {
+    }
+
+    /// Pushes a value; waits for room if the policy is `overflow::wait`.
+    ///
+    /// @par Completes when
+    /// The item has entered the queue, after all earlier pushes and reservations. A policy other
+    /// than `overflow::wait` completes at once.
+    /// @par Completion signature
+    /// `void(error_code)`
+    /// @par Errors
+    /// `errc::closed` if the queue is closed before the item enters; `errc::rejected` if it has no
+    /// room and the policy is `overflow::reject`; `operation_aborted` if the push is cancelled, or
+    /// the item is destroyed with the queue. After an error the item is not in the queue, and the
+    /// value is destroyed. To keep a value until it is certain to enter, use `async_reserve`.
+    /// @par Executor
+    /// The handler's associated executor; by default the executor of the queue.
+    /// @par Per-operation cancellation
+    /// Terminal, partial and total.
+    /// @par Cancel safety
+    /// A push that is cancelled before its handler runs withdraws its item from the queue. It is
+    /// too late to cancel, and the push succeeds, if its item has left the queue, if every item of
+    /// the queue is granted to a pop, or if the push has dropped an item.
+    /// @par Fairness
+    /// FIFO.
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_push(T value, Token&& token = Token())
     {
-        return this->push(std::move(value), {}, std::forward<Token>(token));
+        return this->start_push(std::move(value), {}, std::forward<Token>(token));
     }
 
-    /// Puts a value into the queue if it has room, is not closed, and nobody waits to push; never
-    /// waits. A full queue that drops items takes it, too. If false, the value has not been moved
-    /// from, and `ec` is set if waiting would not help: to what `async_push` would say. Thread
-    /// safety: as the policy says.
+    /// Pushes a value if the queue is open, has room, and no push or reservation waits. A full
+    /// queue that drops items accepts it as well. Never waits.
+    ///
+    /// Returns whether the item was pushed. If it was not, `value` has not been moved from.
+    ///
+    /// @param ec Set to the error of `async_push` if waiting would not help; cleared otherwise.
     [[nodiscard]] bool try_push(T&& value, error_code& ec)
     {
-        detail::item_ticket ticket;
-        return this->try_push_with(std::move(value), {}, ticket, ec);
+        detail::queue_item_ref ignored;
+        return this->try_push_item(std::move(value), {}, ignored, ec);
     }
-    /// The same with a copy.
+    /// The same with a copy of `value`.
     [[nodiscard]] bool try_push(const T& value, error_code& ec) requires std::copy_constructible<T>
     {
         return try_push(T(value), ec);
     }
-    /// The same, without saying why it was not pushed.
+    /// The same without the reason.
     [[nodiscard]] bool try_push(T&& value)
     {
         error_code ignored;
         return try_push(std::move(value), ignored);
     }
+    /// The same with a copy of `value`, without the reason.
     [[nodiscard]] bool try_push(const T& value) requires std::copy_constructible<T>
     {
         return try_push(T(value));
@@ -111,7 +129,7 @@ private:
     }
 };
 
-/// The usual queue: any thread, any executor.
+/// The usual queue: for any thread and any executor.
 template <class T>
 using queue = basic_queue<T>;
 

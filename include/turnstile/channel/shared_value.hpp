@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A value that a channel stores once and hands out to many.
+// A value that a channel stores once and delivers to many receivers. `broadcast` and `watch` use
+// it.
 #pragma once
 
 #include <turnstile/channel/detail/value_node.hpp>
@@ -16,35 +17,37 @@ class basic_broadcast;
 template <class T, class Executor, class Threading>
 class basic_watch;
 
-/// A share in a value that nobody changes any more: what `broadcast` and `watch` deliver
-/// instead of a copy for each receiver. The value lives as long as somebody has a share in
-/// it, also when the channel is gone.
+/// A pointer to a constant value that is shared with other receivers. The value lives until its
+/// last `shared_value` is destroyed, even if the channel is destroyed earlier.
 ///
-/// Cheap to copy and to move; a pointer inside. An empty one must not be dereferenced.
-/// Thread safety: of a `thread_safe` channel, different shares in a value may be used on
-/// different threads; of a `strand_confined` one they stay on its strand.
+/// Copying and moving it is cheap and does not copy the value. An empty `shared_value` must not be
+/// dereferenced.
+///
+/// @par Thread safety
+/// With `thread_safe`, different `shared_value` objects that share one value may be used on
+/// different threads. With `strand_confined`, they must stay on the strand of the channel.
 template <class T, class Threading = thread_safe>
 class shared_value {
 public:
     using value_type = T;
 
-    /// Empty.
+    /// Holds no value.
     shared_value() noexcept = default;
 
-    /// A value of its own, made from `args`, to be sent later without fail.
+    /// Constructs the value `T(args...)`. Sending it later cannot throw.
     template <class... Args>
     [[nodiscard]] static shared_value make(Args&&... args)
     {
         return shared_value(detail::make_node<T, Threading>(std::forward<Args>(args)...));
     }
 
-    /// Whether there is a value.
+    /// Returns whether it holds a value.
     explicit operator bool() const noexcept { return node_ != nullptr; }
 
     const T& operator*() const noexcept { return *get(); }
     const T* operator->() const noexcept { return get(); }
 
-    /// The value, or null.
+    /// Returns a pointer to the value, or null.
     [[nodiscard]] const T* get() const noexcept
     {
         return node_ ? &static_cast<const detail::value_node<T, Threading>&>(*node_).value
@@ -60,7 +63,7 @@ private:
     template <class, class, class>
     friend class basic_watch;
 
-    // A share in what is made already, or a value of its own.
+    // Shares the value of a shared_value; makes a new value from any other argument.
     template <class U>
     static shared_value of(U&& value)
     {
@@ -75,7 +78,7 @@ private:
 
 namespace detail {
 
-// What can be sent: a value that is made already, or what one can be made from.
+// A type that can be sent: a shared_value, or an argument from which T can be constructed.
 template <class U, class T, class Threading>
 concept shareable =
     std::constructible_from<T, U> || std::convertible_to<U, shared_value<T, Threading>>;

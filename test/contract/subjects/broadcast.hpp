@@ -43,7 +43,7 @@ struct broadcast_receive
     }
     void destroy()
     {
-        if (sent % 2 == 0) // either end may go first
+        if (sent % 2 == 0) // either end may be destroyed first
             receiver.reset();
         base::destroy();
         receiver.reset();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A oneshot for each operation, since it serves only one: a grant sends to all of them, and
-// to those to come.
+// A oneshot for each operation, because it serves only one. A grant applies to all existing pairs
+// and to those that are added later.
 #pragma once
 
 #include "contract/subjects.hpp"
@@ -58,7 +58,7 @@ struct oneshot_receive : oneshot_subject<Threading> {
             send_to(pair);
         this->granted = true;
     }
-    // What was sent and not received, or at least could be.
+    // Whether a value was sent that is available or was received.
     std::size_t available() const
     {
         if (this->pairs.empty())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The waiting operations of queue, and of whatever is like it.
+// The waiting operations of queue, also used for priority_queue.
 #pragma once
 
 #include "contract/subjects.hpp"
@@ -13,7 +13,7 @@ constexpr std::size_t queue_capacity = 5;
 template <class Threading>
 using plain_queue = turnstile::basic_queue<int, asio::any_io_executor, Threading>;
 
-// A queue that has had all the nodes it needs, so that granting allocates nothing.
+// A queue that already has all the nodes it needs, so that granting allocates nothing.
 template <class Queue>
 struct queue_subject : subject_base<Queue> {
     using base = subject_base<Queue>;
@@ -66,7 +66,7 @@ template <class Queue>
 struct queue_pop_n : queue_subject<Queue> {
     using queue_subject<Queue>::queue_subject;
 
-    // At most one, so that each grant is used by one.
+    // At most one item, so that each operation uses one grant.
     template <class Token>
     auto async_op(Token&& token)
     {

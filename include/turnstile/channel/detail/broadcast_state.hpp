@@ -1,4 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
+// The state of a broadcast: a ring of the latest values, and a subscription for each receiver.
+// basic_broadcast and its receivers share it.
+//
+// Values are numbered from 0 in the order in which they were sent; value i is in slot
+// i % capacity of the ring. A granted receive has only reserved a value. Which value it gets is
+// decided when it completes: the oldest one in the ring that its receiver has not received. A
+// receive that is cancelled in between therefore changes nothing.
+//
+// Invariant: a subscription has reserved at most as many values as the ring holds for it, so the
+// values that are displaced meanwhile leave enough.
 #pragma once
 
 #include <turnstile/channel/detail/value_node.hpp>
@@ -13,42 +23,33 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// A receiver's place in the stream of values; guarded by the lock. Values are numbered from
-// 0 in the order in which they were sent.
-struct broadcast_seat : waiter_hook {
-    std::uint64_t next = 0;    // the first value it has not been given
-    std::uint64_t granted = 0; // receives on their way, each of which will take one
-    bool gone = false;         // the receiver is; those on their way are the last to know
-    waiter_list waiting;
+// The position of a receiver and its waiting receives; guarded by the lock.
+struct broadcast_subscription : waiter_hook {
+    std::uint64_t next = 0;     // the first value that the receiver has not received
+    std::uint64_t reserved = 0; // granted receives that have not completed
+    bool receiver_gone = false; // the last granted receive then deletes the subscription
+    waiter_list receives;       // that wait
 };
 
-struct receive_waiter : waiter {
+struct broadcast_waiter : waiter {
     using waiter::waiter;
-    broadcast_seat* seat = nullptr;
+    broadcast_subscription* subscription = nullptr;
 };
 
-// A ring of the latest values, and the receivers' places in it.
-//
-// A granted receive has reserved a value, but which one it gets is seen when it is
-// delivered: the oldest that its receiver has not had and that is still there. So whoever is
-// cancelled on the way has moved nothing. A receiver has reserved at most as many as there
-// are for it in the ring, so those that are displaced meanwhile leave enough.
 template <class Threading>
 class TURNSTILE_EXPORT broadcast_state final : public wait_state<Threading> {
 public:
     using threading_policy = Threading;
     using node = node_ptr<Threading>;
 
-    // A value, and how many the receiver has missed before it.
     struct received {
         node value;
-        std::uint64_t missed = 0;
+        std::uint64_t missed = 0; // values before this one that were displaced
     };
 
-    // Throws if the capacity is 0.
     template <class Executor>
     broadcast_state(const Executor& executor, std::size_t capacity)
-        : wait_state<Threading>(executor), ring_(checked(capacity))
+        : wait_state<Threading>(executor), ring_(capacity)
     {
     }
 
@@ -56,49 +57,49 @@ public:
     std::size_t receivers() const noexcept { return receivers_.load(std::memory_order_acquire); }
     bool is_closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
-    // The sending side. The value comes in `n`, which takes the one that it displaces;
-    // false, with no change, if it is closed.
-    bool send(node& n, std::size_t& reached) noexcept;
+    // Sends the value in n, and leaves the value that it displaces in n. Returns false, and changes
+    // nothing, if the broadcast is closed.
+    bool send(node& n, std::size_t& receivers_reached) noexcept;
     void close() noexcept;
-    // The sending object is being destroyed.
+    // The broadcast is being destroyed.
     void abandon_stream() noexcept;
 
-    // A receiver comes, with a place it has brought along, and goes.
-    void join(broadcast_seat& seat) noexcept;
-    void leave(broadcast_seat* seat) noexcept;
+    // A receiver is made, and destroyed. The state deletes the subscription.
+    void add_subscription(broadcast_subscription& s) noexcept;
+    void remove_subscription(broadcast_subscription* s) noexcept;
 
-    // How many values are there for a receiver, not counting what is reserved.
-    std::uint64_t available(broadcast_seat& seat) noexcept;
-    // Reserves a value.
-    wait_decision reserve(broadcast_seat& seat) noexcept;
-    // Undoes that.
-    void give_back(broadcast_seat& seat) noexcept;
-    // Takes what was reserved; false if there is nobody to take it any more.
-    bool take_reserved(broadcast_seat& seat, received& out) noexcept;
+    // The number of values that can be reserved.
+    std::uint64_t available(broadcast_subscription& s) noexcept;
+    std::size_t waiting_receives(const broadcast_subscription& s) noexcept;
+    wait_decision reserve(broadcast_subscription& s) noexcept;
+    void give_back(broadcast_subscription& s) noexcept;
+    // Takes a reserved value. Returns false if the broadcast or the receiver was destroyed.
+    bool take_reserved(broadcast_subscription& s, received& out) noexcept;
 
 private:
-    static std::size_t checked(std::size_t capacity);
+    // All of these are called under the lock.
 
-    std::uint64_t unreserved(const broadcast_seat& seat) const noexcept;
-    // Grants in order to the waiting receives of one receiver what is there for them.
-    void serve(broadcast_seat& seat, ready_list& ready) noexcept;
-    wait_decision reserve_locked(broadcast_seat& seat) noexcept;
-    void unreserve(broadcast_seat& seat, ready_list& ready) noexcept;
-    // Whether nothing is left for a receiver, and nothing can be given back.
-    bool is_drained(const broadcast_seat& seat) const noexcept
+    std::uint64_t unreserved(const broadcast_subscription& s) const noexcept;
+    // Grants waiting receives of one receiver, in order, while values are available.
+    void grant_receives(broadcast_subscription& s, ready_list& ready) noexcept;
+    wait_decision reserve_locked(broadcast_subscription& s) noexcept;
+    void unreserve(broadcast_subscription& s, ready_list& ready) noexcept;
+    // Whether no value is left for a receiver, and none can be given back.
+    bool is_drained(const broadcast_subscription& s) const noexcept
     {
-        return is_closed() && (abandoned_ || (seat.granted == 0 && unreserved(seat) == 0));
+        return is_closed() && (abandoned_ || (s.reserved == 0 && unreserved(s) == 0));
     }
-    void end_if_drained(broadcast_seat& seat, ready_list& ready) noexcept;
-    // f may unlink the seat.
+    // Fails the waiting receives of a receiver for which no value is left.
+    void end_if_drained(broadcast_subscription& s, ready_list& ready) noexcept;
+    // f may unlink the subscription.
     template <class F>
     void for_each_waiting(F f) noexcept
     {
-        for (auto it = waiting_.begin(); it != waiting_.end();)
+        for (auto it = waiting_subscriptions_.begin(); it != waiting_subscriptions_.end();)
             f(*it++);
     }
     template <class Decide>
-    void decide_waiting(broadcast_seat& seat, ready_list& ready, Decide decide) noexcept;
+    void decide_receives(broadcast_subscription& s, ready_list& ready, Decide decide) noexcept;
 
     bool admit(waiter& w) noexcept override;
     void remove(waiter& w) noexcept override;
@@ -106,13 +107,13 @@ private:
     void take_back(waiter& w, ready_list& ready) noexcept override;
     void take_all(waiter_list& out) noexcept override;
 
-    using seat_list =
-        boost::intrusive::list<broadcast_seat, boost::intrusive::constant_time_size<false>>;
+    using subscription_list =
+        boost::intrusive::list<broadcast_subscription, boost::intrusive::constant_time_size<false>>;
 
-    std::vector<node> ring_; // value i is at i % capacity
+    std::vector<node> ring_;
     std::uint64_t sent_ = 0;
-    seat_list waiting_; // those with a receive that waits
-    bool abandoned_ = false;
+    subscription_list waiting_subscriptions_; // subscriptions with a waiting receive
+    bool abandoned_ = false;                  // the broadcast was destroyed before it was closed
     policy_atomic<Threading, std::size_t> receivers_{0};
     policy_atomic<Threading, bool> closed_{false};
 };

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
+// The base class of the ends of a channel: broadcast and its receivers, and the sender and the
+// receiver of a oneshot.
+//
+// The ends of a channel share its state, and each of them may be destroyed first. The last end, or
+// the last outstanding operation, frees the state. Role is a small type that tells the ends apart;
+// its leave(state) is called when the end is destroyed, and its waiting(state) counts the waiters
+// of this end. An end may be moved while operations are outstanding, because they refer to the
+// state and not to the end.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -7,23 +15,24 @@
 #include <boost/assert.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
+#include <cstddef>
 #include <utility>
 
 namespace turnstile::inline v0_1::detail {
 
-// One of several ends of a channel, each of which may go first: an executor, and a share in
-// the state, which is told when this end goes: by Role::leave(state). Movable, also while
-// operations are pending, since those hold on to the state.
 template <class Executor, class State, class Role>
 class channel_end {
 public:
-    /// The executor that completions run on, unless their handler has its own.
+    /// The executor of the completions whose handler has no associated executor.
     using executor_type = Executor;
-    /// Who may call: `thread_safe` or `strand_confined`.
+    /// The threading policy: `thread_safe` or `strand_confined`.
     using threading_policy = typename State::threading_policy;
 
-    /// The executor given at construction. Thread safe.
+    /// The executor given at construction. May be called on any thread.
     executor_type get_executor() const noexcept { return executor_; }
+
+    /// The number of waiters at this end: a hint, outdated as soon as it is returned.
+    [[nodiscard]] std::size_t waiting() const noexcept { return role_.waiting(state()); }
 
 protected:
     channel_end(Executor executor, boost::intrusive_ptr<State> state, Role role = Role()) noexcept
@@ -31,7 +40,7 @@ protected:
     {
     }
     channel_end(channel_end&&) noexcept = default;
-    // Leaves its place, then takes the other's.
+    // The previous end of *this leaves when `taken` is destroyed.
     channel_end& operator=(channel_end&& other) noexcept
     {
         channel_end taken(std::move(other));
@@ -42,7 +51,7 @@ protected:
     }
     ~channel_end()
     {
-        if (state_) // it has not been moved from
+        if (state_) // null if the end was moved from
             role_.leave(*state_);
     }
 
@@ -55,7 +64,7 @@ protected:
                          "a strand_confined object was called from outside its strand");
         return *state_;
     }
-    const boost::intrusive_ptr<State>& share() const noexcept { return state_; }
+    const boost::intrusive_ptr<State>& shared_state() const noexcept { return state_; }
 
 private:
     Executor executor_;

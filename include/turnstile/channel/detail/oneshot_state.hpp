@@ -1,11 +1,26 @@
 // SPDX-License-Identifier: BSL-1.0
+// The state of a oneshot, which its sender and its receiver share. oneshot_state does not depend on
+// the type of the value; typed_oneshot_state, below, holds the value.
+//
+// The phase is the progress of the value:
+// - open: nothing was sent, and the sender exists
+// - full: a value was sent and is available
+// - reserved: the value is granted to a receive that has not completed; if that receive is
+//   cancelled, the phase is full again
+// - failed: an error was sent; every receive completes with it
+// - sender_gone: the sender was destroyed without sending
+// - taken: a receive has the value, or the receiver was destroyed with it
+//
+// A granted receive takes the value when it completes, so a cancelled one leaves it in place. All
+// members are guarded by the lock.
 #pragma once
 
-#include <turnstile/channel/detail/recycled.hpp>
+#include <turnstile/channel/detail/value_node.hpp>
 #include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_outcome.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
 
+#include <cstddef>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -15,14 +30,9 @@ namespace turnstile::inline v0_1::detail {
 
 struct oneshot_waiter : waiter {
     using waiter::waiter;
-    bool for_receiver_gone = false; // on the sender's side; else for the value
+    bool is_at_sender = false; // waits for the end of the receiver; otherwise for the value
 };
 
-// What one end of a oneshot has done, and who waits for it; the value itself is in the block
-// that derives from this. All of it is guarded by the lock.
-//
-// A granted receive has the value reserved, and takes it when it is delivered; a cancelled
-// one has thus left it where it is.
 template <class Threading>
 class TURNSTILE_EXPORT oneshot_state : public wait_state<Threading> {
 public:
@@ -33,38 +43,42 @@ public:
     {
     }
 
-    // The sender's side.
+    // The sender.
     error_code can_send() noexcept;
     error_code send_error(const error_code& error) noexcept;
     void leave_sender() noexcept;
-    // Whether the receiver has gone, or closed; and what a wait for that comes to.
-    wait_decision is_unwanted() noexcept;
-    error_code conclude_unwanted() noexcept;
+    // Granted if the receiver is closed or destroyed.
+    wait_decision receiver_gone() noexcept;
+    // The result of a granted wait for that.
+    error_code conclude_receiver_gone() noexcept;
+    std::size_t waiting_at_sender() noexcept;
 
-    // The receiver's side. What a receive would come to now; reserve() sees to it, if that is
-    // a value, that nobody else gets it.
-    wait_decision look() noexcept;
+    // The receiver. peek() is the decision that a receive would get; reserve() also reserves the
+    // value, and give_back() undoes that.
+    wait_decision peek() noexcept;
     wait_decision reserve() noexcept;
     void give_back() noexcept;
     void close() noexcept;
+    std::size_t waiting_at_receiver() noexcept;
 
 protected:
-    // Under the lock.
-    wait_decision sending() const noexcept;
-    void filled(ready_list& ready) noexcept;
-    // What becomes of a granted receive; without an error it takes the value.
+    // All functions below are called under the lock.
+
+    wait_decision send_decision() const noexcept;
+    // The value was stored: grants the first receive.
+    void offer_value(ready_list& ready) noexcept;
+    // Completes a granted receive. If there is no error, the caller takes the value.
     error_code conclude_receive(ready_list& ready) noexcept;
-    // Whether there is a value that nobody will take.
+    // The receiver is being destroyed. Returns whether a value is left, which the caller drops.
     bool drop_receiver(ready_list& ready) noexcept;
 
 private:
     enum class phase : unsigned char { open, full, reserved, failed, sender_gone, taken };
 
-    wait_decision receiving() const noexcept;
+    wait_decision receive_decision() const noexcept;
     wait_decision reserve_locked() noexcept;
     void unreserve(ready_list& ready) noexcept;
-    void offer(ready_list& ready) noexcept;
-    void stop_wanting(ready_list& ready) noexcept;
+    void close_receiver(ready_list& ready) noexcept;
 
     bool admit(waiter& w) noexcept override;
     void reconsider(ready_list&) noexcept override {}
@@ -74,32 +88,32 @@ private:
     phase phase_ = phase::open;
     bool sender_alive_ = true;
     bool receiver_alive_ = true;
-    bool wanted_ = true; // the receiver has neither closed nor gone
+    bool receiver_open_ = true; // false after close() or the destruction of the receiver
     error_code error_;
-    waiter_list unwanted_queue_; // on the sender's side; receives are in queue_
+    waiter_list sender_queue_; // waits of the sender; receives are in queue_
 };
 
 extern template class oneshot_state<thread_safe>;
 extern template class oneshot_state<strand_confined>;
 
-// With the value. Moving it does not throw, and so may happen under the lock; what is left of
-// it there goes with the block.
+// Moving the value cannot throw, so it is moved under the lock. A moved-from value is destroyed
+// with the state.
 template <class T, class Threading>
-class oneshot_block final : public oneshot_state<Threading>,
-                            public recycled<oneshot_block<T, Threading>> {
+class typed_oneshot_state final : public oneshot_state<Threading>,
+                                  public recycled_memory<typed_oneshot_state<T, Threading>> {
 public:
     using stored_type = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
     using oneshot_state<Threading>::oneshot_state;
 
-    // The value has not been moved from if there is an error.
+    // After an error, `value` has not been moved from.
     error_code send(stored_type& value) noexcept
     {
         return this->update([&](ready_list& ready) {
-            const wait_decision decision = this->sending();
+            const wait_decision decision = this->send_decision();
             if (decision.is_granted()) {
                 value_.emplace(std::move(value));
-                this->filled(ready);
+                this->offer_value(ready);
             }
             return decision.error();
         });
@@ -123,7 +137,7 @@ public:
 
     void leave_receiver() noexcept
     {
-        std::optional<stored_type> dropped;
+        std::optional<stored_type> dropped; // destroyed without the lock
         this->update([&](ready_list& ready) {
             if (this->drop_receiver(ready))
                 dropped.emplace(std::move(*value_));

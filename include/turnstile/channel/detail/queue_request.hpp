@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
+// The requests of the operations that wait at a queue (push, pop, pop_n, reserve, join), with their
+// waiters. basic_queue_operations passes them to start_wait().
+//
+// An operation may complete while the queue is being destroyed on another thread. Its completion
+// therefore uses the pointer to the state that its waiter holds, not the queue.
 #pragma once
 
-// What waits at a queue: the waiters with what they hold, and the Asks for start_wait.hpp.
-
 #include <turnstile/channel/detail/typed_queue_state.hpp>
-#include <turnstile/channel/reservation.hpp>
+#include <turnstile/channel/queue_reservation.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
 
 #include <algorithm>
@@ -17,19 +20,22 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// What a pop gives: where there is an error there has to be a value, too.
+// The result of a pop. A failed pop completes with an error and an empty value, so a type without
+// a default constructor is wrapped.
 template <class T>
 using popped_t = std::conditional_t<std::default_initializable<T>, T, std::optional<T>>;
 
-// A waiter that has items, or has had.
+// ------------------------------------------------------------------------ waiters ----
+
+// The waiter of a push or a pop. Its destructor frees the items it still has.
 template <class State>
-struct holding_waiter : item_waiter {
-    using item_waiter::item_waiter;
-    ~holding_waiter()
+struct queue_item_waiter : queue_waiter {
+    using queue_waiter::queue_waiter;
+    ~queue_item_waiter()
     {
         if (!state)
             return;
-        if (item && state->part_from(*this))
+        if (item && state->release_item(*this))
             items.push_back(*item);
         state->free(items);
     }
@@ -37,48 +43,59 @@ struct holding_waiter : item_waiter {
 };
 
 template <class State>
-struct batch_waiter : holding_waiter<State> {
-    using holding_waiter<State>::holding_waiter;
-    std::vector<typename State::stored> room; // for all that may be granted
+struct queue_pop_n_waiter : queue_item_waiter<State> {
+    using queue_item_waiter<State>::queue_item_waiter;
+    std::vector<typename State::stored_type> room; // its capacity limits the number of items
 };
 
-// What a coroutine that is about to wait must have first, since its wait cannot fail to start:
-// the node of a push, the room for a batch. The Ask knows it by a pointer.
 template <class State>
-struct push_supplies {
-    push_supplies(State& s, item_node* n, push_supplies*& known) noexcept : state(&s), node(n)
+struct queue_reserve_waiter : queue_waiter {
+    using queue_waiter::queue_waiter;
+    State* state = nullptr;
+};
+
+// ----------------------------------------------------------------------- supplies ----
+
+// The memory that a push or a pop_n of a coroutine needs to wait, allocated while the coroutine can
+// still be thrown an exception (request_traits::needs_supplies). The request finds it by `known`.
+
+template <class State>
+struct queue_push_supplies {
+    queue_push_supplies(State& s, queue_node* n, queue_push_supplies*& known) noexcept
+        : state(&s), node(n)
     {
         known = this;
     }
-    push_supplies(const push_supplies&) = delete;
-    push_supplies& operator=(const push_supplies&) = delete;
-    ~push_supplies()
+    queue_push_supplies(const queue_push_supplies&) = delete;
+    queue_push_supplies& operator=(const queue_push_supplies&) = delete;
+    ~queue_push_supplies()
     {
         if (!node)
             return;
-        item_list unused;
+        queue_node_list unused;
         unused.push_back(*node);
         state->free(unused);
     }
 
     State* state;
-    item_node* node;
+    queue_node* node;
 };
 
-template <class T>
-struct batch_supplies {
-    batch_supplies(std::vector<T>&& r, batch_supplies*& known) noexcept : room(std::move(r))
+template <class Stored>
+struct queue_pop_n_supplies {
+    queue_pop_n_supplies(std::vector<Stored>&& r, queue_pop_n_supplies*& known) noexcept
+        : room(std::move(r))
     {
         known = this;
     }
-    batch_supplies(const batch_supplies&) = delete;
-    batch_supplies& operator=(const batch_supplies&) = delete;
+    queue_pop_n_supplies(const queue_pop_n_supplies&) = delete;
+    queue_pop_n_supplies& operator=(const queue_pop_n_supplies&) = delete;
 
-    std::vector<T> room;
+    std::vector<Stored> room;
 };
 
-// What the waits of a queue have in common. What is granted may be delivered while the queue is
-// being destroyed on another thread: so there only the waiter's pointer to the state is used.
+// ----------------------------------------------------------------------- requests ----
+
 template <class Queue, class Result, class Waiter>
 struct queue_request {
     using executor_type = typename Queue::executor_type;
@@ -94,60 +111,61 @@ struct queue_request {
 };
 
 template <class Queue>
-struct push_request : queue_request<Queue, typename Queue::receipt_type,
-                                    holding_waiter<typename Queue::state_type>> {
+struct queue_push_request : queue_request<Queue, typename Queue::push_result_type,
+                                          queue_item_waiter<typename Queue::state_type>> {
     static constexpr request_traits traits{
-        .irrevocable = true, // the state finds the item again
+        .irrevocable = true, // the state removes the item of a cancelled push
         .result = result_source::waiter,
         .needs_supplies = true,
     };
-    using receipt_type = typename Queue::receipt_type;
-    using waiter_type = holding_waiter<typename Queue::state_type>;
+    using push_result_type = typename Queue::push_result_type;
+    using waiter_type = queue_item_waiter<typename Queue::state_type>;
+    using supplies_type = queue_push_supplies<typename Queue::state_type>;
 
-    [[no_unique_address]] typename Queue::label_type label;
-    typename Queue::state_type::stored value;
-    // What no handle is made from need not be kept.
-    struct no_ticket {
-        no_ticket& operator=(const item_ticket&) noexcept { return *this; }
+    [[no_unique_address]] typename Queue::priority_type priority;
+    typename Queue::state_type::stored_type value;
+    // A push without a result keeps no reference to its item.
+    struct no_item_ref {
+        no_item_ref& operator=(const queue_item_ref&) noexcept { return *this; }
     };
-    [[no_unique_address]] std::conditional_t<std::is_void_v<receipt_type>, no_ticket, item_ticket>
-        ticket{};
-    using supplies_type = push_supplies<typename Queue::state_type>;
+    [[no_unique_address]] std::conditional_t<std::is_void_v<push_result_type>, no_item_ref,
+                                             queue_item_ref>
+        item{};
     supplies_type* supplied = nullptr;
 
-    wait_decision try_now() { return this->state().push_now(label, value, ticket); }
+    wait_decision try_now() { return this->state().push_now(priority, value, item); }
     void give_back() const noexcept {}
     supplies_type supplies()
     {
-        return supplies_type(this->state(), this->state().make(label, value), supplied);
+        return supplies_type(this->state(), this->state().make_item(priority, value), supplied);
     }
     void prepare(waiter_type& w)
     {
-        w.what = role::push;
-        w.item =
-            supplied ? std::exchange(supplied->node, nullptr) : this->state().make(label, value);
+        w.operation = queue_operation::push;
+        w.item = supplied ? std::exchange(supplied->node, nullptr)
+                          : this->state().make_item(priority, value);
         w.state = &this->state();
     }
-    receipt_type take_now() const noexcept
+    push_result_type take_now() const noexcept
     {
-        if constexpr (!std::is_void_v<receipt_type>)
-            return Queue::receipt_for(ticket);
+        if constexpr (!std::is_void_v<push_result_type>)
+            return Queue::push_result(item);
     }
-    receipt_type take(waiter_type& w) const noexcept
+    push_result_type take(waiter_type& w) const noexcept
     {
-        return Queue::receipt_for({w.item, w.turn});
+        return Queue::push_result({w.item, w.sequence});
     }
 };
 
 template <class Queue>
-struct pop_request : queue_request<Queue, popped_t<typename Queue::value_type>,
-                                   holding_waiter<typename Queue::state_type>> {
+struct queue_pop_request : queue_request<Queue, popped_t<typename Queue::value_type>,
+                                         queue_item_waiter<typename Queue::state_type>> {
     static constexpr request_traits traits{.irrevocable = true, .result = result_source::outcome};
-    using stored = typename Queue::state_type::stored;
-    using waiter_type = holding_waiter<typename Queue::state_type>;
+    using stored_type = typename Queue::state_type::stored_type;
+    using waiter_type = queue_item_waiter<typename Queue::state_type>;
     using outcome_type = wait_outcome<popped_t<typename Queue::value_type>>;
 
-    std::optional<stored> item{};
+    std::optional<stored_type> item{};
 
     wait_decision try_now() noexcept { return this->state().pop_now(item); }
     void give_back() const noexcept {}
@@ -155,89 +173,87 @@ struct pop_request : queue_request<Queue, popped_t<typename Queue::value_type>,
     outcome_type conclude_now() noexcept { return {error_code(), std::move(*item)}; }
     outcome_type conclude(waiter_type& w) noexcept
     {
-        if (!w.state->deliver(w)) [[unlikely]]
+        if (!w.state->take_items(w)) [[unlikely]]
             return {wait_decision::aborted().error()};
-        w.state->unpack(w.items, [&](stored&& v) { item.emplace(std::move(v)); });
+        w.state->move_values(w.items, [&](stored_type&& v) { item.emplace(std::move(v)); });
         return conclude_now();
     }
 };
 
 template <class Queue>
-struct batch_request : queue_request<Queue, std::vector<typename Queue::value_type>,
-                                     batch_waiter<typename Queue::state_type>> {
+struct queue_pop_n_request : queue_request<Queue, std::vector<typename Queue::value_type>,
+                                           queue_pop_n_waiter<typename Queue::state_type>> {
     static constexpr request_traits traits{
         .irrevocable = true, .result = result_source::outcome, .needs_supplies = true};
-    using stored = typename Queue::state_type::stored;
-    using waiter_type = batch_waiter<typename Queue::state_type>;
-    using batch = std::vector<stored>;
+    using stored_type = typename Queue::state_type::stored_type;
+    using waiter_type = queue_pop_n_waiter<typename Queue::state_type>;
     using outcome_type = wait_outcome<std::vector<typename Queue::value_type>>;
+    using supplies_type = queue_pop_n_supplies<stored_type>;
 
-    using supplies_type = batch_supplies<stored>;
-
-    std::size_t most;
-    batch items{};
+    std::size_t max_items;
+    std::vector<stored_type> items{};
     supplies_type* supplied = nullptr;
 
     wait_decision try_now()
     {
-        return this->queue->take_batch(most, items, [](stored&& v) { return std::move(v); });
+        return this->queue->take_batch(max_items, items,
+                                       [](stored_type&& v) { return std::move(v); });
     }
     void give_back() const noexcept {}
     supplies_type supplies() { return supplies_type(make_room(), supplied); }
     void prepare(waiter_type& w)
     {
         w.room = supplied ? std::move(supplied->room) : make_room();
-        w.most = std::min(most, w.room.capacity());
+        w.max_items = std::min(max_items, w.room.capacity());
         w.state = &this->state();
     }
-    // Whatever it may be given, there must be room for.
-    batch make_room() const
+    std::vector<stored_type> make_room() const
     {
         constexpr std::size_t usual = 64;
-        batch room;
-        room.reserve(std::min(most, std::max(usual, this->state().size())));
+        std::vector<stored_type> room;
+        room.reserve(std::min(max_items, std::max(usual, this->state().size())));
         return room;
     }
     outcome_type conclude_now() noexcept { return {error_code(), std::move(items)}; }
     outcome_type conclude(waiter_type& w) noexcept
     {
-        if (!w.state->deliver(w)) [[unlikely]]
+        if (!w.state->take_items(w)) [[unlikely]]
             return {wait_decision::aborted().error()};
-        w.state->unpack(w.items, [&](stored&& v) { w.room.push_back(std::move(v)); });
+        w.state->move_values(w.items, [&](stored_type&& v) { w.room.push_back(std::move(v)); });
         return {error_code(), std::move(w.room)};
     }
 };
 
-template <class State>
-struct place_waiter : item_waiter {
-    using item_waiter::item_waiter;
-    State* state = nullptr;
-};
-
 template <class Queue>
-struct reserve_request
-    : queue_request<Queue, reservation<Queue>, place_waiter<typename Queue::state_type>> {
+struct queue_reserve_request : queue_request<Queue, queue_reservation<Queue>,
+                                             queue_reserve_waiter<typename Queue::state_type>> {
     static constexpr request_traits traits{.refundable = true, .result = result_source::waiter};
-    using waiter_type = place_waiter<typename Queue::state_type>;
+    using waiter_type = queue_reserve_waiter<typename Queue::state_type>;
 
     wait_decision try_now() const noexcept { return this->state().try_reserve(); }
-    void give_back() const noexcept { this->state().cancel_reservation(); }
+    void give_back() const noexcept { this->state().release_reservation(); }
     void prepare(waiter_type& w) const noexcept
     {
-        w.what = role::reserve;
+        w.operation = queue_operation::reserve;
         w.state = &this->state();
     }
-    reservation<Queue> take_now() const noexcept { return Queue::place_in(this->state()); }
-    reservation<Queue> take(waiter_type& w) const noexcept { return Queue::place_in(*w.state); }
+    queue_reservation<Queue> take_now() const noexcept
+    {
+        return Queue::make_reservation(this->state());
+    }
+    queue_reservation<Queue> take(waiter_type& w) const noexcept
+    {
+        return Queue::make_reservation(*w.state);
+    }
 };
 
 template <class Queue>
-struct join_request : queue_request<Queue, void, item_waiter> {
+struct queue_join_request : queue_request<Queue, void, queue_waiter> {
     static constexpr request_traits traits{.refundable = true};
 
     wait_decision try_now() const noexcept { return this->state().try_join(); }
     void give_back() const noexcept {}
-    void prepare(item_waiter& w) const noexcept { w.what = role::join; }
+    void prepare(queue_waiter& w) const noexcept { w.operation = queue_operation::join; }
 };
 
 } // namespace turnstile::inline v0_1::detail

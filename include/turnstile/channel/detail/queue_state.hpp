@@ -1,30 +1,41 @@
 // SPDX-License-Identifier: BSL-1.0
+// The rules of a queue: which operation waits, which one is granted, and how many items are
+// promised or unfinished. Everything here is independent of the type of the items;
+// typed_queue_state.hpp adds the values. The Store (queue_store, priority_queue_store) decides
+// which item is next. The member functions are defined in queue_state_waiters.hpp and
+// queue_state_items.hpp.
+//
+// A granted pop is promised an item, but takes it only when it completes: the item that is next
+// at that moment. Until then all items stay in the store, in order, so a pop that is cancelled in
+// between has moved nothing. The destructor of the queue breaks all promises.
+//
+// Invariants, whenever the lock is free:
+// - No pop waits while unpromised items exist, and no push or reservation waits while there is
+//   room.
+// - The store holds size_ + promised_ items.
+// - fast_limit_ is 0 unless the queue is open and only joins wait. While size_ is below it, a push
+//   enters at once and grants no waiter.
+// - A closed queue is drained only when no promise and no reservation is outstanding, because a
+//   promise may be returned and a reservation may be filled.
 #pragma once
 
 #include <turnstile/channel/detail/queue_node.hpp>
-#include <turnstile/channel/policy.hpp>
+#include <turnstile/channel/queue_policy.hpp>
 #include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 namespace turnstile::inline v0_1::detail {
 
-// Who may push and pop, and when; all that does not depend on the items' type. The Store says
-// which item is next.
-//
-// While there are items nobody waits to pop, and while there is room nobody waits to push.
-//
-// A granted pop has been promised an item, but which one it gets is seen when it is delivered:
-// whichever is next. Until then all items stay in the store, in order, so whoever is cancelled
-// on the way has moved nothing. A promise may be given back, and a reservation filled: until
-// they have settled, a closed queue is not known to be empty.
 template <class Threading, class Store>
 class TURNSTILE_EXPORT queue_state : public wait_state<Threading> {
 public:
-    // All of these take the lock.
+    // The public functions take the lock, except capacity().
+
     std::size_t size() noexcept { return read(size_); }
     std::size_t unfinished() noexcept
     {
@@ -33,38 +44,46 @@ public:
     std::uint64_t dropped() noexcept { return read(dropped_); }
     bool is_closed() noexcept { return read(closed_); }
     std::size_t capacity() const noexcept { return capacity_; }
+    std::size_t waiting_pops() noexcept { return read(demand_); }
+    // Including reservations. Joins are few, so the list of pushes need not be counted.
+    std::size_t waiting_pushes() noexcept
+    {
+        return this->guarded([&] { return this->waiters() - demand_ - joiners_.size(); });
+    }
 
     wait_decision try_reserve() noexcept
     {
         return this->guarded([&] { return reserve_locked(); });
     }
-    // A reservation for a push that is certain to follow: under some policies there always is room.
-    wait_decision enter() noexcept;
-    void cancel_reservation() noexcept;
-    // Whether a reservation may be used: not after a discarding close.
-    bool can_fill() noexcept { return !read(discarded_); }
+    // Reserves a place for a push that is certain to follow. A policy that drops items always
+    // grants it.
+    wait_decision reserve_for_push() noexcept;
+    void release_reservation() noexcept;
+    // False after a discarding close.
+    bool can_fill_reservation() noexcept { return !read(discarded_); }
 
+    // False if every popped item is already done.
     bool task_done() noexcept;
     wait_decision try_join() noexcept
     {
         return unfinished() == 0 ? wait_decision::granted() : wait_decision::pending();
     }
 
-    // `discarded` gets what is to be destroyed.
-    void close(closing how, item_list& discarded) noexcept;
+    // The caller destroys the items in `discarded` after the call.
+    void close(close_mode mode, queue_node_list& discarded) noexcept;
 
-    // A waiter is going away: whether its item is still its own, and to be freed.
-    bool part_from(item_waiter& w) noexcept;
+    // The waiter of a push is being destroyed. Returns whether the push still holds its item.
+    bool release_item(queue_waiter& w) noexcept;
 
-    // A granted pop has arrived; it takes what is first now, and if it may more than it was
-    // promised. Returns false if the queue was destroyed first, which breaks the promise.
-    [[nodiscard]] bool deliver(item_waiter& w) noexcept;
+    // A granted pop completes: it takes the items that are next, and up to max_items if more have
+    // come than it was promised. Returns false if the queue was destroyed before.
+    [[nodiscard]] bool take_items(queue_waiter& w) noexcept;
 
-    // A batch without waiting, in two steps, since there has to be memory for it in between.
-    wait_decision promise_batch(std::size_t most, std::size_t& n) noexcept;
-    void take_batch(std::size_t n, item_list& out) noexcept;
-    // Or it is not taken; `discarded` gets what is to be destroyed.
-    void give_back_batch(std::size_t n, item_list& discarded) noexcept;
+    // A batch without waiting. It takes two steps, because the caller allocates memory between
+    // them; if that fails, the promise is given back.
+    wait_decision promise_batch(std::size_t max_items, std::size_t& n) noexcept;
+    void take_batch(std::size_t n, queue_node_list& out) noexcept;
+    void give_back_batch(std::size_t n, queue_node_list& discarded) noexcept;
 
 protected:
     template <class Executor, class... Args>
@@ -75,82 +94,78 @@ protected:
     }
     ~queue_state() override = default;
 
-    // The rest is called under the lock.
+    // All functions below are called under the lock.
 
-    // Nobody is before a push, and there is room for its item.
     bool has_room() const noexcept
     {
         const std::size_t used = size_ + reserved_;
         return used < capacity_ || used - capacity_ < demand_;
     }
-    bool may_enter() const noexcept { return pushers_.empty() && has_room() && !closed_; }
-    // What becomes of a push that may not enter; if granted, it enters all the same, and
-    // something is dropped.
-    wait_decision refuse_entry() const noexcept;
-    // Whether that something is the new item itself.
+    bool can_enter() const noexcept { return pushers_.empty() && has_room() && !closed_; }
+    // The decision for a push that cannot enter. If it is granted, the item enters all the same,
+    // and one item is dropped.
+    wait_decision overflow_decision() const noexcept;
     bool drops_newest() const noexcept { return on_full_ == overflow::drop_newest; }
     void count_drop() noexcept { ++dropped_; }
 
-    // Whether nobody waits, so that neither does this let anybody go.
-    bool may_enter_quietly() const noexcept { return size_ < quiet_limit_; }
-    void enter_quietly(item_node& n) noexcept { insert(n); }
-    // To be called after anything else.
-    void look_for_quiet() noexcept
+    // The fast path: no push and no pop waits, so none can be granted.
+    bool can_push_fast() const noexcept { return size_ < fast_limit_; }
+    void push_fast(queue_node& n) noexcept { insert(n); }
+    bool can_pop_fast() const noexcept { return size_ != 0 && fast_limit_ != 0; }
+    queue_node* pop_fast() noexcept
     {
-        const bool quiet = this->queue_.empty() && pushers_.empty() && !closed_;
-        quiet_limit_ = quiet && reserved_ < capacity_ ? capacity_ - reserved_ : 0;
-    }
-    void enter(item_node& n, ready_list& ready) noexcept
-    {
-        insert(n);
-        if (!this->queue_.empty())
-            serve(ready);
-    }
-    // After an item has entered a full queue: drops one, to be destroyed later, unless somebody
-    // was waiting for it.
-    void drop_one(item_list& dropped) noexcept;
-    // Puts an item where a reservation was. What has to go for it, or itself after a discarding
-    // close, is to be destroyed later.
-    bool accepts_fill() const noexcept { return !discarded_; }
-    void fill(item_node& n, ready_list& ready, item_list& dropped) noexcept;
-
-    // Takes the next item, for good.
-    item_node* take(ready_list& ready) noexcept
-    {
-        if (size_ == 0 && !draw_from_pusher(ready))
-            return nullptr;
-        item_node* n = take_quietly();
-        if (!pushers_.empty())
-            serve(ready);
-        return n;
-    }
-    // The same where it lets nobody go.
-    bool may_take_quietly() const noexcept { return size_ != 0 && quiet_limit_ != 0; }
-    item_node* take_quietly() noexcept
-    {
-        ++handed_out_;
+        ++in_progress_;
         --size_;
         return remove_next();
     }
-    // Takes an item out of the line, which is done with it; null if all that there are have been
-    // promised.
-    item_node* take_out(item_node& n, ready_list& ready) noexcept;
-    // Why there was none.
-    wait_decision explain_empty() const noexcept
+    // Allows the fast path again after an operation that took the slow one.
+    void update_fast_limit() noexcept
+    {
+        const bool is_idle = this->queue_.empty() && pushers_.empty() && !closed_;
+        fast_limit_ = is_idle && reserved_ < capacity_ ? capacity_ - reserved_ : 0;
+    }
+
+    void enter(queue_node& n, ready_list& ready) noexcept
+    {
+        insert(n);
+        if (!this->queue_.empty())
+            grant_waiters(ready);
+    }
+    // Drops one item of a queue that is too full. Nothing is dropped if all items are promised.
+    void drop_one(queue_node_list& dropped) noexcept;
+    // Enters an item in place of a reservation. `dropped` receives the item that makes room, or
+    // the new item itself after a discarding close.
+    void fill(queue_node& n, ready_list& ready, queue_node_list& dropped) noexcept;
+    bool accepts_fill() const noexcept { return !discarded_; }
+
+    // Takes the next item; null if there is none.
+    queue_node* pop(ready_list& ready) noexcept
+    {
+        if (size_ == 0 && !pull_from_pusher(ready))
+            return nullptr;
+        queue_node* n = pop_fast();
+        if (!pushers_.empty())
+            grant_waiters(ready);
+        return n;
+    }
+    // Takes `n` out of the middle; null if all items are promised.
+    queue_node* erase(queue_node& n, ready_list& ready) noexcept;
+    // The decision for a pop that finds no item.
+    wait_decision empty_decision() const noexcept
     {
         return is_drained() ? wait_decision::refused(errc::closed) : wait_decision::pending();
     }
 
-    // Takes out all that is promised to nobody, to be destroyed. `where` is what becomes of those
-    // whose push is still on its way.
-    void clear(item_list& out, whereabouts where) noexcept;
-    // The queue is being destroyed: every waiter is aborted, and so is every granted pop that has
-    // not taken its items, and every push on its way whose item goes to `discarded`.
-    void end(item_list& discarded) noexcept;
+    // Moves all items that are not promised to `out`. Their pushes that have not completed end
+    // with `progress`.
+    void remove_unpromised(queue_node_list& out, push_progress progress) noexcept;
+    // The queue is being destroyed: aborts every waiter, every granted pop that has not taken its
+    // items, and every uncompleted push whose item goes to `discarded`. Takes the lock itself.
+    void retire_queue(queue_node_list& discarded) noexcept;
 
     Store& store() noexcept { return store_; }
 
-    std::size_t size_ = 0; // of the store, without what is promised
+    std::size_t size_ = 0; // unpromised items
 
 private:
     template <class T>
@@ -162,85 +177,88 @@ private:
     bool admit(waiter& w) noexcept override;
     bool admit_and_grant(waiter& w, ready_list& ready) noexcept override;
     void remove(waiter& w) noexcept override;
-    void reconsider(ready_list& ready) noexcept override { serve(ready); }
+    void reconsider(ready_list& ready) noexcept override { grant_waiters(ready); }
     void take_back(waiter& w, ready_list& ready) noexcept override;
     bool outlives_object(const waiter& w) const noexcept override;
     void take_all(waiter_list& out) noexcept override;
 
-    bool admit_pop(item_waiter& w, ready_list& ready) noexcept;
-    bool admit_push(item_waiter& w, ready_list& ready) noexcept;
-    bool admit_reserve(item_waiter& w) noexcept;
+    bool admit_pop(queue_waiter& w, ready_list& ready) noexcept;
+    bool admit_push(queue_waiter& w, ready_list& ready) noexcept;
+    bool admit_reserve(queue_waiter& w) noexcept;
     wait_decision reserve_locked() noexcept;
+    // Grants every waiter that can proceed, of pushes and pops, then settle_ended().
+    void grant_waiters(ready_list& ready) noexcept;
+    // Grants joins if nothing is unfinished, and fails the operations that a closed queue can no
+    // longer grant.
+    void settle_ended(ready_list& ready) noexcept;
+    // Grants the waiter of a push or a reservation.
+    void grant_entry(queue_waiter& w) noexcept;
+    void grant_entries(ready_list& ready) noexcept;
+    // A push enters a full queue that drops items.
+    void enter_and_drop(queue_waiter& w, ready_list& ready) noexcept;
+    // Without room for an item, a waiting push hands its item directly to a pop. Returns whether
+    // an item is there.
+    bool pull_from_pusher(ready_list& ready) noexcept;
 
     bool is_drained() const noexcept
     {
         return closed_ && size_ == 0 && (discarded_ || (promised_ == 0 && reserved_ == 0));
     }
-    // The following leave it to the caller to count.
-    item_node* remove_next() noexcept
-    {
-        item_node& n = store_.next();
-        withdraw(n);
-        return &n;
-    }
-    void remove_some(std::size_t n, item_list& out) noexcept
-    {
-        for (; n != 0; --n)
-            out.push_back(*remove_next());
-    }
-    // Takes n out of the store, from which its push, if it is still on its way, cannot withdraw
-    // it any more.
-    void withdraw(item_node& n) noexcept
-    {
-        store_.erase(n);
-        if (n.pusher) [[unlikely]]
-            part(n);
-    }
-    static void part(item_node& n, whereabouts where = whereabouts::gone) noexcept
-    {
-        n.pusher->where = where;
-        n.pusher = nullptr;
-    }
-    void insert(item_node& n) noexcept
+    std::size_t unfinished_locked() const noexcept { return size_ + promised_ + in_progress_; }
+
+    void insert(queue_node& n) noexcept
     {
         store_.insert(n);
         ++size_;
     }
-    std::size_t unfinished_locked() const noexcept { return size_ + promised_ + handed_out_; }
-    // Promises up to `most` items, and says how many.
-    std::size_t promise(std::size_t most) noexcept
+    // The functions that remove items leave the counters to their callers.
+    queue_node* remove_next() noexcept
     {
-        const std::size_t n = most < size_ ? most : size_;
+        queue_node& n = store_.next();
+        remove_item(n);
+        return &n;
+    }
+    void remove_some(std::size_t n, queue_node_list& out) noexcept
+    {
+        for (; n != 0; --n)
+            out.push_back(*remove_next());
+    }
+    void remove_item(queue_node& n) noexcept
+    {
+        store_.erase(n);
+        if (n.pusher) [[unlikely]]
+            detach_push(n, push_progress::left);
+    }
+    static void detach_push(queue_node& n, push_progress progress) noexcept
+    {
+        n.pusher->progress = progress;
+        n.pusher = nullptr;
+    }
+
+    // Promises up to max_items items and returns their number.
+    std::size_t promise(std::size_t max_items) noexcept
+    {
+        const std::size_t n = max_items < size_ ? max_items : size_;
         size_ -= n;
         promised_ += n;
         return n;
     }
-    // The same for somebody who need not wait, and who lets those go who wait to push.
-    std::size_t promise_at_once(std::size_t most, ready_list& ready) noexcept;
-    // `discarded` gets what is to be destroyed.
-    void take_back_promise(std::size_t n, item_list& discarded) noexcept;
-    void take_promised(std::size_t n, item_list& out) noexcept;
-    void enter_and_drop(item_waiter& w, ready_list& ready) noexcept;
-    // Items that are pushed where there is no room for any change hands directly: whether one
-    // is there now.
-    bool draw_from_pusher(ready_list& ready) noexcept;
-    void let_in(item_waiter& w) noexcept;
-    void let_pushers_in(ready_list& ready) noexcept;
-    // Lets go whoever may go, on either side, and those who wait for an end.
-    void serve(ready_list& ready) noexcept;
-    void after_change(ready_list& ready) noexcept;
+    // The same for a pop that need not wait; pushes that wait are granted.
+    std::size_t promise_now(std::size_t max_items, ready_list& ready) noexcept;
+    void return_promise(std::size_t n, queue_node_list& discarded) noexcept;
+    void take_promised(std::size_t n, queue_node_list& out) noexcept;
 
-    // What every push and pop touches is side by side.
-    std::size_t quiet_limit_ = 0; // the room while nobody waits, and no more than that; else 0
-    std::size_t handed_out_ = 0;  // delivered, and not done
+    // The members that every push and pop uses are adjacent.
+    std::size_t fast_limit_ = 0;  // the room for pushes on the fast path; 0 if it is not allowed
+    std::size_t in_progress_ = 0; // items that were popped and are not done
     Store store_;
-    waiter_list pushers_; // and those who wait for a reservation; queue_ has those who pop
+    waiter_list pushers_; // pushes and reservations; pops are in queue_
     waiter_list joiners_;
     std::size_t capacity_;
     std::size_t reserved_ = 0;
-    std::size_t demand_ = 0;   // those who wait to pop, and take one at least
-    std::size_t promised_ = 0; // items that are in the store for granted pops and for calls
-    std::size_t promised_to_calls_ = 0; // of these, for batches that are being taken now
+    std::size_t demand_ = 0; // pops that wait, each of which takes at least one item
+    std::size_t promised_ = 0;
+    std::size_t promised_to_calls_ = 0; // the part of promised_ that batches without waiter hold
     std::uint64_t dropped_ = 0;
     overflow on_full_;
     bool closed_ = false;

@@ -1,21 +1,44 @@
 // SPDX-License-Identifier: BSL-1.0
+// A reference-counted value, stored once and shared by all receivers of a channel.
+//
+// broadcast_state and watch_state handle values as shared_node and do not depend on T; shared_value
+// knows that the node is a value_node<T>. A node is made before the channel is locked and freed
+// after the channel is unlocked, so constructors and destructors of T may throw, block or call the
+// channel. The value does not change once it is shared.
+//
+// recycled_memory, at the top, is also used by oneshot.
 #pragma once
 
-#include <turnstile/channel/detail/recycled.hpp>
+#include <turnstile/core/config.hpp>
 
+#include <boost/asio/recycling_allocator.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
 
+#include <cstddef>
 #include <type_traits>
 #include <utility>
 
 namespace turnstile::inline v0_1::detail {
 
+// A base class of T that allocates T with Asio's recycling allocator.
+template <class T>
+class recycled_memory {
+public:
+    static void* operator new(std::size_t) { return asio::recycling_allocator<T>().allocate(1); }
+    static void operator delete(void* p) noexcept
+    {
+        asio::recycling_allocator<T>().deallocate(static_cast<T*>(p), 1);
+    }
+
+protected:
+    ~recycled_memory() = default;
+};
+
 template <class Threading>
 using reference_counter = std::conditional_t<Threading::is_confined, boost::thread_unsafe_counter,
                                              boost::thread_safe_counter>;
 
-// What a channel knows of a value that it shares out: how many have a share.
 template <class Threading>
 class shared_node
     : public boost::intrusive_ref_counter<shared_node<Threading>, reference_counter<Threading>> {
@@ -26,10 +49,9 @@ public:
 template <class Threading>
 using node_ptr = boost::intrusive_ptr<shared_node<Threading>>;
 
-// Made before the channel is locked, and freed after: a value's constructors may throw, and
-// do what they like.
 template <class T, class Threading>
-class value_node final : public shared_node<Threading>, public recycled<value_node<T, Threading>> {
+class value_node final : public shared_node<Threading>,
+                         public recycled_memory<value_node<T, Threading>> {
 public:
     template <class... Args>
     explicit value_node(Args&&... args) : value(std::forward<Args>(args)...)

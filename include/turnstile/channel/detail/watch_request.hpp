@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
+// The requests of the two operations that wait at a watch: async_wait_changed and async_wait_for.
+//
+// Both refer to the state, because the watch may be destroyed before they complete. The request of
+// async_wait_for keeps the state alive, because its predicate may destroy the watch.
 #pragma once
 
 #include <turnstile/channel/detail/watch_state.hpp>
@@ -15,17 +19,16 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// A wait for a version other than the one seen.
 template <class Watch>
-struct change_request {
+struct watch_changed_request {
     using executor_type = typename Watch::executor_type;
     using threading = typename Watch::threading_policy;
     using result_type = typename Watch::snapshot_type;
-    using waiter_type = change_waiter;
+    using waiter_type = watch_waiter;
     static constexpr request_traits traits{.refundable = true, .result = result_source::outcome};
 
     const executor_type* executor_;
-    watch_state<threading>* state_; // at the delivery, the watch may be gone
+    watch_state<threading>* state_;
     std::uint64_t seen;
 
     const executor_type& executor() const noexcept { return *executor_; }
@@ -33,30 +36,31 @@ struct change_request {
 
     wait_decision try_now() const noexcept { return state_->changed_since(seen); }
     void give_back() const noexcept {}
-    void prepare(change_waiter& w) const noexcept { w.seen = seen; }
+    void prepare(watch_waiter& w) const noexcept { w.seen = seen; }
     wait_outcome<result_type> conclude_now() const noexcept
     {
-        return {error_code(), result_type(state_->load())};
+        return {error_code(), Watch::make_snapshot(state_->load())};
     }
-    wait_outcome<result_type> conclude(change_waiter&) const noexcept { return conclude_now(); }
+    wait_outcome<result_type> conclude(watch_waiter&) const noexcept { return conclude_now(); }
 };
 
-// A wait for a value that satisfies a predicate, which may end the watch when it is called.
 template <class Watch, class Predicate>
-class search_request final : public search_waiter<typename Watch::threading_policy>::user {
+class watch_predicate_request final
+    : public watch_predicate_waiter<typename Watch::threading_policy>::tester {
 public:
     using executor_type = typename Watch::executor_type;
     using threading = typename Watch::threading_policy;
     using result_type = typename Watch::snapshot_type;
-    using waiter_type = search_waiter<threading>;
+    using waiter_type = watch_predicate_waiter<threading>;
     static constexpr request_traits traits{
         .refundable = true,
-        .irrevocable = true, // the initiating function calls no predicate
+        .irrevocable = true, // the initiating function does not call the predicate
         .result = result_source::outcome,
         .tests_predicate = true,
     };
 
-    search_request(executor_type executor, watch_state<threading>& state, Predicate predicate)
+    watch_predicate_request(executor_type executor, watch_state<threading>& state,
+                            Predicate predicate)
         : executor_(std::move(executor)), state_(&state), predicate_(std::move(predicate))
     {
     }
@@ -66,9 +70,9 @@ public:
     const executor_type& executor() const noexcept { return executor_; }
     watch_state<threading>& state() const noexcept { return *state_; }
 
-    wait_decision try_now() noexcept { return look(seen_); }
+    wait_decision try_now() noexcept { return test(seen_); }
     void give_back() const noexcept {}
-    // Not const: the operation keeps using this ask, which must be its own.
+    // The waiter keeps a pointer to this request, which is a member of the same operation.
     void prepare(waiter_type& w)
     {
         w.seen = seen_;
@@ -79,9 +83,9 @@ public:
     wait_outcome<result_type> conclude(waiter_type&) noexcept { return conclude_now(); }
 
 private:
-    wait_decision look(std::uint64_t& seen) noexcept override
+    wait_decision test(std::uint64_t& seen) noexcept override
     {
-        found_ = result_type(state_->load());
+        found_ = Watch::make_snapshot(state_->load());
         seen = found_.version();
         return predicate_(*found_);
     }
@@ -91,7 +95,8 @@ private:
     std::uint64_t seen_ = 0;
     result_type found_;
     guarded_predicate<Predicate> predicate_;
-    // While a predicate is called elsewhere nobody may be waiting, but it is not over.
+    // While the predicate runs on another executor no waiter is queued, but the operation is
+    // outstanding.
     std::optional<executor_work<executor_type>> work_;
 };
 

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
+// The state of a watch: the latest value, its version, and the operations that wait for another
+// version. basic_watch owns it.
+//
+// Invariant: every waiter has seen the latest version. A new value therefore grants all waiters,
+// and each of them reads the value that is the latest when it completes.
+//
+// watch_predicate_waiter, below, is the waiter of async_wait_for: it tests each value it is granted
+// and waits again until the predicate accepts one.
 #pragma once
 
 #include <turnstile/channel/detail/value_node.hpp>
@@ -12,35 +20,34 @@
 
 namespace turnstile::inline v0_1::detail {
 
-struct change_waiter : waiter {
+struct watch_waiter : waiter {
     using waiter::waiter;
-    std::uint64_t seen = 0;
+    std::uint64_t seen = 0; // the version that the caller has seen
 };
 
-// What a wait for a version other than `seen` comes to, without the lock: so the end is looked
-// for first, since the version that is the latest then stays so.
+// The decision for a wait for a version other than `seen`, without the lock. `closed` is read
+// before `version`: the version of a closed watch does not change. A template, so that a test can
+// change both between the reads.
 template <class Version, class Closed>
-wait_decision watch_outlook(const Version& version, const Closed& closed,
-                            std::uint64_t seen) noexcept
+wait_decision watch_decision(const Version& version, const Closed& closed,
+                             std::uint64_t seen) noexcept
 {
-    const bool ended = closed.load(std::memory_order_acquire);
+    const bool was_closed = closed.load(std::memory_order_acquire);
     if (version.load(std::memory_order_acquire) != seen)
         return wait_decision::granted();
-    return ended ? wait_decision::refused(errc::closed) : wait_decision::pending();
+    return was_closed ? wait_decision::refused(errc::closed) : wait_decision::pending();
 }
 
-// The latest value with its version, and those who wait for another. All of them have seen
-// the latest: a new one lets all go, and each gets whatever is the latest when it arrives.
 template <class Threading>
 class TURNSTILE_EXPORT watch_state final : public wait_state<Threading> {
 public:
     using threading_policy = Threading;
     using node = node_ptr<Threading>;
 
-    // The version of the first value; no value has version 0.
-    static constexpr std::uint64_t first = 1;
+    // The version of the first value. No value has version 0.
+    static constexpr std::uint64_t first_version = 1;
 
-    struct latest {
+    struct snapshot {
         node value;
         std::uint64_t version = 0;
     };
@@ -54,21 +61,21 @@ public:
     std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
     bool is_closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
-    latest load() noexcept;
+    snapshot load() noexcept;
 
-    // Whether it is worth waiting for a version other than `seen`.
     wait_decision changed_since(std::uint64_t seen) const noexcept
     {
-        return watch_outlook(version_, closed_, seen);
+        return watch_decision(version_, closed_, seen);
     }
 
-    // Puts n in place of the value, which it takes; the new version, or 0 if it is closed.
+    // Exchanges the value with n and returns the new version, or 0 if the watch is closed.
     std::uint64_t store(node& n) noexcept;
-    // The same, but only if the version is still `expected`; else 0 as well.
+    // The same if the version is `expected`; otherwise returns 0.
     std::uint64_t store_if(std::uint64_t expected, node& n) noexcept;
 
-    // w, which was let go, has no use for version w.seen. False if it cannot wait again.
-    bool wait_again(change_waiter& w) noexcept;
+    // Queues a granted waiter again that has no use for version w.seen. Returns false if it cannot
+    // wait again.
+    bool wait_again(watch_waiter& w) noexcept;
 
     void close() noexcept;
 
@@ -80,55 +87,55 @@ private:
     void take_back(waiter&, ready_list&) noexcept override {}
 
     node value_;
-    policy_atomic<Threading, std::uint64_t> version_{first}; // written under the lock
-    policy_atomic<Threading, bool> closed_{false};           // likewise
+    policy_atomic<Threading, std::uint64_t> version_{first_version}; // written under the lock
+    policy_atomic<Threading, bool> closed_{false};                   // written under the lock
 };
 
-// A wait for a value that will do. Each time it is let go it asks its user, where the handler
-// is to run and without a lock, and waits again in the same place if the answer is no.
+// Each time it is granted, this waiter calls its tester on the executor of the completion handler,
+// without a lock. If the tester rejects the value, the same waiter is queued again.
 template <class Threading>
-class TURNSTILE_EXPORT search_waiter : public change_waiter {
+class TURNSTILE_EXPORT watch_predicate_waiter : public watch_waiter {
 public:
-    class user {
+    class tester {
     public:
-        // Looks at the latest value, and says which that was.
-        virtual wait_decision look(std::uint64_t& seen) noexcept = 0;
+        // Tests the latest value and stores its version in `seen`.
+        virtual wait_decision test(std::uint64_t& seen) noexcept = 0;
 
     protected:
-        user() = default;
-        user(const user&) = default;
-        user& operator=(const user&) = default;
-        ~user() = default;
+        tester() = default;
+        tester(const tester&) = default;
+        tester& operator=(const tester&) = default;
+        ~tester() = default;
     };
 
-    // `complete` is what ends the operation, one way or the other.
-    explicit search_waiter(run_function complete) noexcept
-        : change_waiter(&search_waiter::run), complete_(complete)
+    // `complete` completes or destroys the operation.
+    explicit watch_predicate_waiter(run_function complete) noexcept
+        : watch_waiter(&watch_predicate_waiter::run), complete_(complete)
     {
     }
 
-    // `u` belongs to the operation.
-    void bind(user& u, watch_state<Threading>& state) noexcept
+    // `t` belongs to the operation.
+    void bind(tester& t, watch_state<Threading>& state) noexcept
     {
-        user_ = &u;
+        tester_ = &t;
         state_ = &state;
     }
 
 protected:
-    ~search_waiter() = default;
+    ~watch_predicate_waiter() = default;
 
 private:
     static void run(waiter& self, task_action action);
-    bool goes_on() noexcept;
+    bool waits_again() noexcept;
 
     run_function complete_;
-    user* user_ = nullptr;
+    tester* tester_ = nullptr;
     boost::intrusive_ptr<watch_state<Threading>> state_;
 };
 
 extern template class watch_state<thread_safe>;
 extern template class watch_state<strand_confined>;
-extern template class search_waiter<thread_safe>;
-extern template class search_waiter<strand_confined>;
+extern template class watch_predicate_waiter<thread_safe>;
+extern template class watch_predicate_waiter<strand_confined>;
 
 } // namespace turnstile::inline v0_1::detail

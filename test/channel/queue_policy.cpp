@@ -3,22 +3,25 @@
 #include "kit/policies.hpp"
 #include "kit/run.hpp"
 
-#include <turnstile/channel/policy.hpp>
+#include <turnstile/channel/queue_policy.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <string>
 
 namespace {
 
 using namespace channels;
 
-BOOST_AUTO_TEST_SUITE(policy)
+BOOST_AUTO_TEST_SUITE(queue_policy)
 
 BOOST_AUTO_TEST_CASE(the_oldest_is_first_or_the_newest)
 {
     asio::io_context io;
     turnstile::queue<int> fifo(io, turnstile::unbounded);
-    turnstile::queue<int> lifo(io, turnstile::unbounded, overflow::wait, order::lifo);
+    turnstile::queue<int> lifo(io, turnstile::unbounded, overflow::wait, queue_order::lifo);
     fill(fifo, {1, 2, 3});
     fill(lifo, {1, 2, 3});
     BOOST_TEST(fifo.size() == 3U);
@@ -54,7 +57,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(closing_lets_pops_drain_and_fails_pushes, Threadin
     BOOST_TEST(!q.try_reserve());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_discarding_close_leaves_only_what_is_being_worked_on, Threading,
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_discarding_close_leaves_only_items_in_progress, Threading,
                               kit::policies)
 {
     kit::drained_context io;
@@ -64,7 +67,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_discarding_close_leaves_only_what_is_being_worke
     fill(q, {1, 2, 3});
     BOOST_TEST(*q.try_pop() == 1);
     q.async_join(join.ended());
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     BOOST_TEST(q.size() == 0U);
     BOOST_TEST(q.unfinished() == 1U);
     kit::poll_leaves_work(io);
@@ -78,7 +81,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_discarding_close_leaves_only_what_is_being_worke
     BOOST_TEST(pop.failed_with(errc::closed));
 }
 
-BOOST_AUTO_TEST_CASE(what_comes_back_to_a_discarded_queue_is_discarded)
+BOOST_AUTO_TEST_CASE(an_item_given_back_to_a_discarded_queue_is_discarded)
 {
     kit::drained_context io;
     turnstile::queue<int> q(io, turnstile::unbounded);
@@ -87,7 +90,7 @@ BOOST_AUTO_TEST_CASE(what_comes_back_to_a_discarded_queue_is_discarded)
     q.async_pop(pop.popped());
     fill(q, {1});
     q.async_join(join.ended());
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     BOOST_TEST(q.unfinished() == 1U);
     pop.cancel();
     kit::run(io);
@@ -96,7 +99,7 @@ BOOST_AUTO_TEST_CASE(what_comes_back_to_a_discarded_queue_is_discarded)
     BOOST_TEST(join.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE(a_full_queue_drops_or_rejects_if_told_so)
+BOOST_AUTO_TEST_CASE(a_full_queue_drops_or_rejects_by_its_policy)
 {
     kit::drained_context io;
     const auto after_three = [&](overflow policy, std::size_t capacity) {
@@ -163,6 +166,33 @@ BOOST_AUTO_TEST_CASE(a_push_that_has_dropped_nothing_can_be_cancelled)
     BOOST_TEST(push.aborted());
     BOOST_TEST(q.dropped() == 0U);
     BOOST_TEST((drain(q) == numbers{1}));
+}
+
+template <class Queue, class Capacity>
+void expect_no_capacity(asio::io_context& io, Capacity capacity, const std::string& name)
+{
+    BOOST_CHECK_EXCEPTION(Queue(io, capacity), system_error, [&](const system_error& e) {
+        return e.code() == errc::invalid_argument &&
+               std::string(e.what()).find(name + ": capacity") != std::string::npos;
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_capacity_that_is_no_number_of_items_is_an_error)
+{
+    asio::io_context io;
+    expect_no_capacity<turnstile::queue<int>>(io, -1, "queue");
+    expect_no_capacity<turnstile::queue<int>>(io, -2L, "queue");
+    expect_no_capacity<turnstile::queue<int>>(io, static_cast<signed char>(-1), "queue");
+    expect_no_capacity<turnstile::local::queue<int>>(io, std::size_t(-2), "queue");
+    expect_no_capacity<turnstile::priority_queue<int>>(io, -1, "priority_queue");
+    BOOST_CHECK_THROW(turnstile::queue<int>(io.get_executor(), -1), system_error);
+
+    BOOST_TEST(turnstile::queue<int>(io, 0).capacity() == 0U);
+    BOOST_TEST(turnstile::queue<int>(io, 7L).capacity() == 7U);
+    BOOST_TEST(turnstile::queue<int>(io, 0xffff'ffffU).capacity() == 0xffff'ffffU);
+    BOOST_TEST(turnstile::queue<int>(io, turnstile::unbounded).capacity() == turnstile::unbounded);
+    const unsigned long long no_limit = turnstile::unbounded;
+    BOOST_TEST(turnstile::queue<int>(io, no_limit).capacity() == turnstile::unbounded);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

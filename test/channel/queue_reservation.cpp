@@ -3,7 +3,7 @@
 #include "kit/policies.hpp"
 #include "kit/run.hpp"
 
-#include <turnstile/channel/reservation.hpp>
+#include <turnstile/channel/queue_reservation.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace channels;
 
-BOOST_AUTO_TEST_SUITE(reservation)
+BOOST_AUTO_TEST_SUITE(queue_reservation)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_reservation_is_filled_or_given_back, Threading, kit::policies)
 {
@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_reservation_is_filled_or_given_back, Threading, 
     operation push;
     operation pop;
     q.async_push(3, push.ended());
-    q.async_pop(pop.popped()); // both sides wait: but this one is served by that one
+    q.async_pop(pop.popped()); // both sides wait, and the pop makes room for the push
     kit::run(io);
     BOOST_TEST(push.succeeded());
     BOOST_TEST((pop.values == numbers{3}));
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_reservation_outlasts_close_but_not_a_discarding_one)
     kit::poll_leaves_work(io);
     BOOST_TEST((pops[0].values == numbers{1}));
     BOOST_TEST(!pops[1].done);
-    q.close(closing::discard);
+    q.close(close_mode::discard);
     error_code ec;
     second.push(2, ec);
     BOOST_TEST((ec == errc::closed));
@@ -89,9 +89,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_reservation_may_outlive_its_queue, Threading, ki
     BOOST_TEST((ec == errc::closed));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_waited_for_is_not_dropped_for_want_of_room)
+BOOST_AUTO_TEST_CASE(an_item_that_a_pop_waits_for_is_not_dropped)
 {
-    // Two places are reserved for two who wait, then one of these leaves.
+    // Two places are reserved for two waiting pops, then one of the pops is cancelled.
     for (const bool fills : {true, false}) {
         kit::drained_context io;
         turnstile::queue<int> q(io, 0, overflow::drop_oldest);
@@ -108,12 +108,12 @@ BOOST_AUTO_TEST_CASE(what_is_waited_for_is_not_dropped_for_want_of_room)
         kit::run(io);
         BOOST_TEST((pops[1].values == numbers{1}));
         BOOST_TEST(q.dropped() == 0U);
-        second.push(2); // nobody is left to take it
+        second.push(2); // no pop is left to take it
         BOOST_TEST(q.dropped() == 1U);
     }
 }
 
-BOOST_AUTO_TEST_CASE(reserving_without_capacity_waits_for_somebody_to_pop)
+BOOST_AUTO_TEST_CASE(reserving_without_capacity_waits_for_a_pop)
 {
     kit::drained_context io;
     turnstile::queue<int> q(io, 0);
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_push_that_throws_has_not_moved_from_its_value)
     turnstile::queue<std::string> q(io, 2);
     auto place = q.try_reserve();
     q.try_reserve().push("copied or moved");
-    q.close(turnstile::closing::discard);
+    q.close(turnstile::close_mode::discard);
     std::string value = "still here";
     BOOST_CHECK_THROW(place.push(std::move(value)), turnstile::system_error);
     BOOST_TEST(value == "still here");

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+// The two ends of a broadcast, as roles of channel_end, and the request of async_receive.
+//
+// The request refers to the state and the subscription. Both outlive a receiver that is destroyed
+// while a granted receive has not completed; take_reserved() then fails, and the receive is
+// aborted.
+#pragma once
+
+#include <turnstile/channel/detail/broadcast_state.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
+#include <turnstile/detail/wait/wait_outcome.hpp>
+
+#include <boost/asio/error.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace turnstile::inline v0_1::detail {
+
+struct broadcast_sender_role {
+    template <class State>
+    void leave(State& state) const noexcept
+    {
+        state.abandon_stream();
+    }
+    // The receives of all receivers.
+    template <class State>
+    std::size_t waiting(State& state) const noexcept
+    {
+        return state.waiting();
+    }
+};
+
+struct broadcast_receiver_role {
+    broadcast_subscription* subscription;
+
+    template <class State>
+    void leave(State& state) const noexcept
+    {
+        state.remove_subscription(subscription);
+    }
+    template <class State>
+    std::size_t waiting(State& state) const noexcept
+    {
+        return state.waiting_receives(*subscription);
+    }
+};
+
+template <class Receiver>
+struct broadcast_request {
+    using executor_type = typename Receiver::executor_type;
+    using threading = typename Receiver::threading_policy;
+    using result_type = typename Receiver::message_type;
+    using waiter_type = broadcast_waiter;
+    using state_type = broadcast_state<threading>;
+    static constexpr request_traits traits{.result = result_source::outcome};
+
+    state_type* state_;
+    broadcast_subscription* subscription;
+    const executor_type* executor_;
+
+    const executor_type& executor() const noexcept { return *executor_; }
+    state_type& state() const noexcept { return *state_; }
+    wait_decision try_now() const noexcept { return state_->reserve(*subscription); }
+    void give_back() const noexcept { state_->give_back(*subscription); }
+    void prepare(broadcast_waiter& w) const noexcept { w.subscription = subscription; }
+    wait_outcome<result_type> conclude_now() const noexcept
+    {
+        typename state_type::received r;
+        if (!state_->take_reserved(*subscription, r))
+            return {asio::error::operation_aborted, {}};
+        return {error_code(), Receiver::make_message(std::move(r))};
+    }
+    wait_outcome<result_type> conclude(broadcast_waiter&) const noexcept { return conclude_now(); }
+};
+
+} // namespace turnstile::inline v0_1::detail
