@@ -5,6 +5,7 @@
 #include <turnstile/detail/util/checked_arithmetic.hpp>
 
 #include <cstdint>
+#include <optional>
 
 namespace turnstile::inline v0_1::detail {
 
@@ -36,5 +37,20 @@ private:
 // A seed that differs from call to call, thread to thread and run to run. The system's source of
 // randomness, which is slow, is read once for each thread.
 TURNSTILE_EXPORT std::uint64_t random_seed();
+
+// Random fractions: numbers from 0 up to, but not including, 1. Without a seed, random_seed() gives
+// one; with the same seed, the numbers are the same.
+class random_fraction {
+public:
+    explicit random_fraction(std::optional<std::uint64_t> seed)
+        : source_(seed ? *seed : random_seed())
+    {
+    }
+
+    double operator()() noexcept { return static_cast<double>(source_.next() >> 11) * 0x1.0p-53; }
+
+private:
+    random_source source_;
+};
 
 } // namespace turnstile::inline v0_1::detail
