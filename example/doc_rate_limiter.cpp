@@ -72,7 +72,7 @@ int main()
     // [reserve]
     auto place = limiter.reserve(3);
     if (place.delay() > 1min)
-        place.cancel(); // gives its permits back
+        place.release(); // gives its permits back
     // [/reserve]
 
     int served = 0;

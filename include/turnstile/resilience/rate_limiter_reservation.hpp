@@ -85,7 +85,7 @@ public:
     {
         if (!promise_)
             return;
-        state_->cancel_promise(*promise_);
+        state_->release_promise(*promise_);
         promise_.reset();
         state_.reset();
     }

@@ -6,7 +6,7 @@
 //
 // Invariants:
 // - The buckets hold what was taken up to the present. A reservation is used later; until then it
-//   is not in the buckets but in the list of promises, in the order of their times. A cancelled
+//   is not in the buckets but in the list of promises, in the order of their times. A released
 //   promise therefore gives back everything: it leaves the list.
 // - Every promise can be kept: each bucket has a `latest`, the latest time at which it may be full
 //   such that all promises can be used at their times. No other request exceeds it.
@@ -69,7 +69,7 @@ public:
     void reserve(rate_limiter_promise& promise, nanoseconds now,
                  const rate_limiter_line& line) noexcept;
     // Gives back the permits of a promise, outstanding or not.
-    void cancel(rate_limiter_promise& promise, nanoseconds now) noexcept;
+    void release(rate_limiter_promise& promise, nanoseconds now) noexcept;
 
     void give_back(nanoseconds now, std::uint64_t n, const rate_limiter_receipt& receipt) noexcept
     {

@@ -79,7 +79,7 @@ public:
     error_code reserve(rate_limiter_promise& promise, std::uint64_t n, nanoseconds within,
                        nanoseconds& when) noexcept;
     // Gives the permits of a promise back.
-    void cancel_promise(rate_limiter_promise& promise) noexcept;
+    void release_promise(rate_limiter_promise& promise) noexcept;
     // The reservation is destroyed: its permits count as used.
     void orphan_promise(std::unique_ptr<rate_limiter_promise> promise) noexcept;
 
@@ -307,12 +307,12 @@ error_code rate_limiter_state<Threading, Clock>::reserve(rate_limiter_promise& p
 }
 
 template <class Threading, class Clock>
-void rate_limiter_state<Threading, Clock>::cancel_promise(rate_limiter_promise& promise) noexcept
+void rate_limiter_state<Threading, Clock>::release_promise(rate_limiter_promise& promise) noexcept
 {
     this->update_and_tell([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve_line(now, ready);
-        schedule_.cancel(promise, now);
+        schedule_.release(promise, now);
         count_grant(-promise.permits);
         serve(now, ready);
     });
