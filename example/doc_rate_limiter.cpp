@@ -19,7 +19,7 @@ namespace {
 // [acquire]
 asio::awaitable<void> send(turnstile::rate_limiter& limiter)
 {
-    co_await limiter.async_acquire(); // goes on when there is a permit
+    co_await limiter.async_acquire(); // resumes when a permit is granted
 }
 // [/acquire]
 
