@@ -163,8 +163,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(events_are_delivered_in_order, P, kit::policies)
     kit::drained_context io;
     limiter_of<P> l(io, per_second(10, 1));
     BOOST_TEST(l.try_acquire());
-    std::vector<rate_limiter_event::kind_type> told;
-    l.add_listener([&](const rate_limiter_event& e) { told.push_back(e.kind); });
+    std::vector<rate_limiter_event::kind_type> kinds;
+    l.add_listener([&](const rate_limiter_event& e) { kinds.push_back(e.kind); });
     asio::cancellation_signal signal;
     completion first;
     completion second;
@@ -173,11 +173,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(events_are_delivered_in_order, P, kit::policies)
     l.async_acquire(second.handler(nothing)); // waits before the first waiter is delivered
     const std::vector so_far{rate_limiter_event::throttled, rate_limiter_event::recovered,
                              rate_limiter_event::throttled};
-    BOOST_TEST((told == so_far));
+    BOOST_TEST((kinds == so_far));
     pass(io, 100ms);
     BOOST_TEST(second.succeeded());
-    BOOST_TEST_REQUIRE(told.size() == 4U);
-    BOOST_TEST(told.back() == rate_limiter_event::recovered);
+    BOOST_TEST_REQUIRE(kinds.size() == 4U);
+    BOOST_TEST(kinds.back() == rate_limiter_event::recovered);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(no_listener_is_called_after_the_destruction, P, kit::policies)
@@ -213,13 +213,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_removed_listener_is_not_called, P, kit::policies
 {
     asio::io_context io;
     limiter_of<P> l(io, per_second(10, 1));
-    int told = 0;
-    const turnstile::listener_id id = l.add_listener([&](const rate_limiter_event&) { ++told; });
+    int calls = 0;
+    const turnstile::listener_id id = l.add_listener([&](const rate_limiter_event&) { ++calls; });
     BOOST_TEST(!l.try_acquire(2));
     BOOST_TEST(l.remove_listener(id));
     BOOST_TEST(!l.remove_listener(id));
     BOOST_TEST(!l.try_acquire(2));
-    BOOST_TEST(told == 1);
+    BOOST_TEST(calls == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -42,7 +42,7 @@ namespace turnstile::inline v0_1 {
 /// calls come from one strand.
 ///
 /// @par Destruction
-/// Every waiter completes with `operation_aborted`. Listeners are not called any more.
+/// Every waiter completes with `operation_aborted`. No listener is called afterwards.
 template <class Key, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>,
           class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>

@@ -47,7 +47,7 @@ namespace turnstile::inline v0_1 {
 /// calls come from one strand.
 ///
 /// @par Destruction
-/// Every waiter completes with `operation_aborted`. Listeners are not called any more. Reservations
+/// Every waiter completes with `operation_aborted`. No listener is called afterwards. Reservations
 /// may outlive the limiter.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>

@@ -19,6 +19,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -82,7 +83,7 @@ public:
     wait_decision try_acquire(entry& e, std::uint64_t n, nanoseconds deadline,
                               rate_limiter_receipt& receipt, nanoseconds& retry_after) noexcept
     {
-        return update_and_tell([&](ready_list& ready) {
+        return update_and_dispatch([&](ready_list& ready) {
             // An entry that is not in the table has no permits, even if the limit has changed.
             const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
             return base::attempt(e, e.number == 0 && n != 0 ? most : n, deadline, receipt,
@@ -127,7 +128,7 @@ public:
 
     void set_limits(const bandwidth& limit) noexcept
     {
-        update_and_tell([&](ready_list& ready) {
+        update_and_dispatch([&](ready_list& ready) {
             const nanoseconds now = this->now();
             const gcra old = this->change_rule(limit, ready);
             this->convert(fresh_, old, now);
@@ -226,7 +227,7 @@ private:
 
     // Runs f(ready) under the lock, then calls the listeners.
     template <class F>
-    auto update_and_tell(F f) noexcept
+    auto update_and_dispatch(F f) noexcept
     {
         struct dispatcher {
             std::shared_ptr<listeners_type> listeners;

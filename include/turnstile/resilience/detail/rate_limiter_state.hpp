@@ -87,7 +87,14 @@ public:
     std::uint64_t available() noexcept;
     std::vector<bandwidth> limits();
     void set_limits(std::vector<bandwidth> limits);
-    rate_limiter_stats stats() noexcept;
+    rate_limiter_stats stats() noexcept
+    {
+        return this->guarded([&] {
+            return rate_limiter_stats{granted_.load(std::memory_order_relaxed),
+                                      rejected_.load(std::memory_order_relaxed), waited_,
+                                      cancelled_, line_.waiting()};
+        });
+    }
 
 private:
     static void count(policy_atomic<Threading, std::uint64_t>& c, std::uint64_t n) noexcept
@@ -382,16 +389,6 @@ void rate_limiter_state<Threading, Clock>::set_limits(std::vector<bandwidth> lim
                             [&](rate_limiter_waiter& w) { note_decided(w, ready); });
         schedule_.measure(now, line_);
         serve(now, ready);
-    });
-}
-
-template <class Threading, class Clock>
-rate_limiter_stats rate_limiter_state<Threading, Clock>::stats() noexcept
-{
-    return this->guarded([&] {
-        return rate_limiter_stats{granted_.load(std::memory_order_relaxed),
-                                  rejected_.load(std::memory_order_relaxed), waited_, cancelled_,
-                                  line_.waiting()};
     });
 }
 
