@@ -19,7 +19,7 @@ namespace {
 // [acquire]
 asio::awaitable<void> send(turnstile::rate_limiter& limiter)
 {
-    co_await limiter.async_acquire(); // goes on when there is a permit
+    co_await limiter.async_acquire(); // resumes when a permit is granted
 }
 // [/acquire]
 
@@ -72,7 +72,7 @@ int main()
     // [reserve]
     auto place = limiter.reserve(3);
     if (place.delay() > 1min)
-        place.cancel(); // gives its permits back
+        place.release(); // gives its permits back
     // [/reserve]
 
     int served = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A token bucket: ten requests at once, and then five each second. Fifteen come at the same
-// time; the times at which they go are those of a simulated clock, so that nobody has to wait.
+// A token bucket: ten requests at once, and then five each second. Fifteen requests start at the
+// same time. The program simulates the clock, so it does not take the time that it prints.
 
 #include <turnstile/resilience/rate_limiter.hpp>
 
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Time that moves when the program says so.
+// A clock that the program advances.
 struct simulated_clock {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;
@@ -28,7 +28,7 @@ struct simulated_clock {
 
 } // namespace
 
-// How long Asio sleeps before it looks at the clock again.
+// The time that Asio sleeps before it reads the clock again.
 template <>
 struct asio::wait_traits<simulated_clock> {
     static std::chrono::nanoseconds to_wait_duration(std::chrono::nanoseconds) { return 0ns; }

@@ -22,6 +22,7 @@
 #include <turnstile/core/threading.hpp>
 #include <turnstile/resilience/adaptive_limit.hpp>
 #include <turnstile/resilience/backoff.hpp>
+#include <turnstile/resilience/bandwidth.hpp>
 #include <turnstile/resilience/breaker_policy.hpp>
 #include <turnstile/resilience/bulkhead.hpp>
 #include <turnstile/resilience/call_outcome.hpp>
@@ -30,11 +31,12 @@
 #include <turnstile/resilience/hedge.hpp>
 #include <turnstile/resilience/hedge_policy.hpp>
 #include <turnstile/resilience/keyed_rate_limiter.hpp>
+#include <turnstile/resilience/keyed_rate_limiter_options.hpp>
 #include <turnstile/resilience/latency_estimator.hpp>
 #include <turnstile/resilience/pipeline.hpp>
 #include <turnstile/resilience/rate_limiter.hpp>
-#include <turnstile/resilience/rate_options.hpp>
-#include <turnstile/resilience/rate_reservation.hpp>
+#include <turnstile/resilience/rate_limiter_options.hpp>
+#include <turnstile/resilience/rate_limiter_reservation.hpp>
 #include <turnstile/resilience/rejection.hpp>
 #include <turnstile/resilience/retry.hpp>
 #include <turnstile/resilience/retry_budget.hpp>

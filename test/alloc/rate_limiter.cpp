@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Rate limiters and the heap: none when nobody waits, none to wake once warm; and when a timer
-// cannot be armed for want of memory, nobody waits for ever.
+// Rate limiters do not allocate while no operation waits, nor to wake a waiter once warm. If there
+// is no memory to arm the timer, no operation waits for ever.
 #include "alloc/heap.hpp"
 #include "kit/completion.hpp"
 #include "kit/manual_clock.hpp"
@@ -33,7 +33,7 @@ template <class Threading>
 using keyed_of = turnstile::basic_keyed_rate_limiter<int, std::hash<int>, std::equal_to<int>,
                                                      asio::any_io_executor, Threading>;
 
-// The allocations of so many rounds of a coroutine, once warm.
+// The number of allocations in `rounds` rounds of a coroutine, after as many rounds to warm up.
 template <class Body>
 std::size_t allocations_of(asio::io_context& io, int rounds, Body body)
 {
@@ -56,7 +56,7 @@ std::size_t allocations_of(asio::io_context& io, int rounds, Body body)
 
 BOOST_AUTO_TEST_SUITE(rate_limiter_allocations)
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(nobody_waits_nobody_allocates, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(without_waiters_there_are_no_allocations, P, kit::policies)
 {
     asio::io_context io;
     turnstile::basic_rate_limiter<asio::any_io_executor, P> l(io, per_second(1e6, 1'000'000));
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(waiting_for_the_timer_does_not_allocate_once_warm,
     }
 }
 
-// Allocation k fails, once or for ever, from before the wait to its end.
+// Allocation k fails, once or for ever, from before the wait until its end.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_wait_starts_or_throws_and_ends_in_its_time, P, kit::policies)
 {
     for (const heap::failure how : {heap::failure::once, heap::failure::for_ever}) {
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_wait_starts_or_throws_and_ends_in_its_time, P, k
             kit::manual_clock::advance(io, 1ns);
             failing.stop();
             met = failing.happened() ? 1 : 0;
-            // Or it is refused, if there is no memory for a timer.
+            // Without memory for a timer the operation is refused.
             const bool refused = c.error() == turnstile::errc::rejected;
             BOOST_TEST((c.succeeded() ? 1 : 0) + (thrown ? 1 : 0) + (refused ? 1 : 0) == 1);
             BOOST_TEST(l.available() == (c.succeeded() ? 0U : 1U));

@@ -65,10 +65,10 @@ BOOST_AUTO_TEST_CASE(of_stages)
     has_names<hedge_event::kind_type>(
         {{hedge_event::started, "started"}, {hedge_event::won, "won"}});
     has_names<shaping>({{shaping::bursty, "bursty"}, {shaping::smooth, "smooth"}});
-    has_names<rate_event::kind_type>({{rate_event::rejected, "rejected"},
-                                      {rate_event::throttled, "throttled"},
-                                      {rate_event::recovered, "recovered"},
-                                      {rate_event::limits_changed, "limits_changed"}});
+    has_names<rate_limiter_event::kind_type>({{rate_limiter_event::rejected, "rejected"},
+                                      {rate_limiter_event::throttled, "throttled"},
+                                      {rate_limiter_event::recovered, "recovered"},
+                                      {rate_limiter_event::limits_changed, "limits_changed"}});
 }
 
 BOOST_AUTO_TEST_CASE(of_errors_they_are_the_messages)

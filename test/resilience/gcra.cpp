@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The rule by itself: time goes in, a decision comes out.
+// The rule of a token bucket, without a limiter around it.
 #include <turnstile/resilience/gcra.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(smooth_permits_are_evenly_spaced_even_after_a_pause)
     BOOST_TEST(b.take(1h + 400ms));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_given_back_was_never_taken)
+BOOST_AUTO_TEST_CASE(a_refund_restores_the_bucket)
 {
     bucket b(per_second(10, 5));
     BOOST_TEST(b.take(1s, 3));
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(what_is_given_back_was_never_taken)
     BOOST_TEST(b.take(1s, 2));
     b.full = b.rule.refunded(b.full, 2, 0);
     BOOST_TEST(b.full == before);
-    // While two were out, the others came back: then there is nothing to return.
+    // While the two permits were out, the bucket was filled without them: nothing is returned.
     BOOST_TEST(b.take(1s, 2));
     b.full = b.rule.charged(b.full, b.rule.at(2s), 5);
     b.full = b.rule.refunded(b.full, 2, b.rule.at(1s));
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(changing_the_rule_keeps_what_is_missing)
     BOOST_TEST(idle.rule.available(idle.full, idle.rule.at(1h)) == 4U);
 }
 
-BOOST_AUTO_TEST_CASE(nonsense_is_no_bandwidth)
+BOOST_AUTO_TEST_CASE(invalid_bandwidths_are_recognised)
 {
     const auto nan = std::numeric_limits<double>::quiet_NaN();
     const auto infinity = std::numeric_limits<double>::infinity();

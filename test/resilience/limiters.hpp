@@ -23,7 +23,7 @@ using turnstile::errc;
 using turnstile::error_code;
 using turnstile::nanoseconds;
 using turnstile::per_second;
-using turnstile::rate_event;
+using turnstile::rate_limiter_event;
 using namespace std::chrono_literals;
 
 template <class Threading>

@@ -25,7 +25,7 @@ static_assert(!std::is_move_constructible_v<turnstile::rate_limiter>);
 
 constexpr auto huge = std::numeric_limits<std::uint64_t>::max();
 
-// An operation with a signal to cancel it by.
+// A wait that can be cancelled.
 struct request {
     template <class Limiter>
     request(Limiter& limiter, std::uint64_t n)
@@ -109,7 +109,44 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(bad_amounts_are_refused_at_once, P, kit::policies)
     BOOST_TEST(l.available() == 10U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(waiters_go_at_the_rate_in_order, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(try_acquire_reports_why_it_failed, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 2));
+    for (const bool has_listener : {false, true}) { // without one, the fast path decides
+        if (has_listener)
+            l.add_listener([](const rate_limiter_event&) {});
+        error_code ec = errc::closed;
+        BOOST_TEST(l.try_acquire(2, ec));
+        BOOST_TEST(!ec);
+        BOOST_TEST(!l.try_acquire(1, ec));
+        BOOST_TEST((ec == errc::rate_limited));
+        BOOST_TEST(!l.try_acquire(3, ec));
+        BOOST_TEST((ec == errc::too_large));
+        BOOST_TEST(!l.try_acquire(0, ec));
+        BOOST_TEST((ec == errc::invalid_argument));
+        kit::manual_clock::shift(1s);
+    }
+    BOOST_TEST(l.stats().rejected == 6U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(waiting_is_the_number_of_waiters, P, kit::policies)
+{
+    kit::drained_context io;
+    limiter_of<P> l(io, per_second(10, 1));
+    BOOST_TEST(l.try_acquire());
+    BOOST_TEST(l.waiting() == 0U);
+    request first(l, 1);
+    request second(l, 1);
+    BOOST_TEST(l.waiting() == 2U);
+    second.cancel();
+    BOOST_TEST(l.waiting() == 1U);
+    pass(io, 100ms);
+    BOOST_TEST(first.c.succeeded());
+    BOOST_TEST(l.waiting() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(waiters_are_granted_at_the_rate_in_order, P, kit::policies)
 {
     kit::drained_context io;
     limiter_of<P> l(io, per_second(3, 2));
@@ -157,7 +194,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_small_late_request_does_not_overtake_a_large_hea
     BOOST_TEST(small.c.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_a_waiter_moves_those_behind_it_up, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_a_waiter_moves_the_waiters_behind_it_up, P, kit::policies)
 {
     kit::drained_context io;
     limiter_of<P> l(io, per_second(10, 10));
@@ -175,14 +212,14 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_a_waiter_moves_those_behind_it_up, P, k
     request head(l, 5);
     request next(l, 1);
     pass(io, 400ms);
-    head.cancel(); // what it waited for is there for the next
+    head.cancel(); // its permits go to the next waiter
     pass(io, 0s);
     BOOST_TEST(next.c.succeeded());
     BOOST_TEST(l.available() == 3U);
     BOOST_TEST(l.stats().cancelled == 2U);
 }
 
-// In every order, while they wait and when they are on their way already.
+// In every order, while the operations wait and when they are granted but not yet delivered.
 BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_in_any_order_restores_exactly, P, kit::policies)
 {
     std::array<std::size_t, 4> order{};
@@ -196,7 +233,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_in_any_order_restores_exactly, P, kit::
             for (const std::uint64_t n : {2U, 5U, 1U, 3U})
                 all.emplace_back(l, n);
             kit::manual_clock::shift(delay);
-            (void)l.time_until(); // some are granted, and not yet told
+            (void)l.time_until(); // grants some, without delivering them
             for (const std::size_t i : order)
                 all[i].cancel();
             kit::run(io);
@@ -213,10 +250,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_refund_never_exceeds_rate_and_burst, P, kit::pol
 {
     kit::drained_context io;
     limiter_of<P> l(io, per_second(10, 10));
-    request r(l, 10); // granted, and not yet told
+    request r(l, 10); // granted, not yet delivered
     kit::manual_clock::shift(1s);
     BOOST_TEST(l.try_acquire(10));
-    r.cancel(); // without it the bucket would have been full all the time
+    r.cancel(); // without the grant the bucket would have been full all the time
     kit::run(io);
     BOOST_TEST(r.c.aborted());
     BOOST_TEST(l.available() == 0U);
@@ -224,9 +261,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_refund_never_exceeds_rate_and_burst, P, kit::pol
     BOOST_TEST(l.available() == 1U);
 }
 
-// Requests that are granted and then cancelled on their way, in all disorder: what the others
-// have got is never more than rate and burst allow, between any two moments.
-BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_grants_never_make_more_of_it, P, kit::policies)
+// Requests are cancelled in random order after their grant. Between any two times, the remaining
+// requests have never taken more than rate and burst allow.
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_grants_create_no_permits, P, kit::policies)
 {
     kit::for_each_seed(50, [](std::uint64_t seed) {
         std::mt19937_64 random(seed);
@@ -271,7 +308,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelled_grants_never_make_more_of_it, P, kit::po
     });
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_grant_cancelled_on_its_way_does_not_count, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_grant_cancelled_before_delivery_does_not_count, P, kit::policies)
 {
     kit::drained_context io;
     limiter_of<P> l(io, per_second(1, 5), {.count_grants = true});
@@ -340,7 +377,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(changing_the_limits_times_the_waiters_anew, P, kit
     BOOST_TEST(!last.done());
     l.set_limits(per_second(0.1, 20));
     pass(io, 0s);
-    BOOST_TEST(last.succeeded()); // a larger bucket: it was there all the time
+    BOOST_TEST(last.succeeded()); // the larger bucket has the permits at once
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(an_unchanged_limit_changes_nothing, P, kit::policies)
@@ -395,7 +432,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(all_bandwidths_must_agree, P, kit::policies)
     second.cancel();
     pass(io, 500ms);
     BOOST_TEST(l.available() == 1U);
-    l.set_limits(per_second(10, 10)); // and one of them goes
+    l.set_limits(per_second(10, 10)); // removes the second bucket
     BOOST_TEST(l.available() == 9U);
     BOOST_TEST(l.try_acquire(9));
 }
@@ -430,7 +467,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(with_or_it_takes_a_permit_only_if_it_wins, P, kit:
     BOOST_TEST(a.available() + b.available() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(runs_an_operation_when_it_may, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(runs_an_operation_with_a_permit, P, kit::policies)
 {
     kit::drained_context io;
     limiter_of<P> l(io, per_second(10, 1), {.max_waiters = 1});
@@ -481,11 +518,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_change_at_the_time_of_a_grant_mints_nothing, P, 
     kit::drained_context io;
     limiter_of<P> l(io, bandwidth{1, 100ns, 10});
     BOOST_TEST(l.try_acquire(5));
-    request r(l, 5); // granted, and not yet told
+    request r(l, 5); // granted, not yet delivered
     l.set_limits(bandwidth{1, 1ns, 10});
     kit::manual_clock::shift(100ns);
     BOOST_TEST(l.try_acquire(10));
-    r.cancel(); // the bucket would have been full without it
+    r.cancel(); // the bucket would have been full without the grant
     kit::run(io);
     BOOST_TEST(r.c.aborted());
     BOOST_TEST(l.available() == 0U);
@@ -509,8 +546,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_rejected_coroutine_knows_when_to_try_again, P, k
     }
 }
 
-// By the short cut, and where somebody could cancel it.
-BOOST_AUTO_TEST_CASE_TEMPLATE(so_does_one_that_waits_in_vain, P, kit::policies)
+// Without suspending, and with a connected cancellation slot, where the coroutine suspends.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_refused_acquire_throws_the_time_to_try_again, P, kit::policies)
 {
     for (const bool cancellable : {false, true}) {
         kit::drained_context io;
@@ -536,8 +573,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(so_does_one_that_waits_in_vain, P, kit::policies)
     }
 }
 
-// Lateness of the timer does not add up: nobody misses a deadline that could be met.
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_late_timer_delays_nobody_behind, P, kit::policies)
+// The lateness of the timer does not add up, and no accepted waiter misses its deadline.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_late_timer_does_not_delay_the_waiters_behind, P, kit::policies)
 {
     kit::drained_context io;
     limiter_of<P> l(io, per_second(10, 1));
@@ -600,7 +637,7 @@ BOOST_AUTO_TEST_CASE(errors_say_which_member_was_wrong)
     says({1, 0s, 1}, "rate_limiter: period must be positive");
 }
 
-// A refund is exact as long as no more than 16 others were made since the permits were taken.
+// A refund is exact unless more than 16 others were made since the permits were taken.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_refund_is_exact_after_16_others_and_safe_after_17, P, kit::policies)
 {
     for (const std::size_t others : {16U, 17U}) {
@@ -616,7 +653,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_refund_is_exact_after_16_others_and_safe_after_1
             r.cancel();
         BOOST_TEST(l.time_until(100).count() == nanoseconds(5s).count());
         first.cancel();
-        // 100 ms have passed since it was taken.
+        // 100 ms have passed since the permit was taken.
         const nanoseconds left = others == 16 ? 4900ms : 5s;
         BOOST_TEST(l.time_until(100).count() == left.count());
         kit::run(io);
@@ -641,7 +678,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(many_changes_of_the_rate_create_no_permits, P, kit
     BOOST_TEST((l.time_until(1) > 0ns && l.time_until(1) <= 101ms));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_reservation_counts_refunds_before_it_once, P,
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_released_reservation_counts_refunds_before_it_once, P,
                               kit::policies)
 {
     kit::drained_context io;
@@ -649,12 +686,12 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_reservation_counts_refunds_before_it_o
     request first(l, 5);
     auto later = l.reserve(10);
     first.cancel();
-    later.cancel();
+    later.release();
     kit::run(io);
     BOOST_TEST(l.available() == 10U);
 }
 
-// No remainder of a nanosecond is lost, however long the line.
+// No fraction of a nanosecond is lost, regardless of the number of waiters.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_wait_of_exactly_the_predicted_time_succeeds, P, kit::policies)
 {
     for (const std::uint64_t rate : {3U, 7U, 13U}) {
@@ -666,7 +703,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_wait_of_exactly_the_predicted_time_succeeds, P, 
             l.async_acquire(1, l.time_until(), c.handler(nothing));
         BOOST_TEST(l.time_until(1).count() <= (5s + nanoseconds(1s) / rate + 1ns).count());
         for (completion& c : all) {
-            // Each timer is late by a third of the time between two of them.
+            // Each timer is late by a third of the time between two grants.
             pass(io, 1'333'333'333ns / static_cast<std::int64_t>(rate));
             pass(io, 0s);
             BOOST_TEST(!(c.done() && c.error()));
@@ -676,7 +713,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_wait_of_exactly_the_predicted_time_succeeds, P, 
     }
 }
 
-// The first waiter waits for the second bandwidth, and keeps the others out of the first one.
+// The first waiter waits for the second bandwidth and blocks the others in the first one.
 BOOST_AUTO_TEST_CASE_TEMPLATE(an_accepted_waiter_of_several_bandwidths_succeeds, P, kit::policies)
 {
     kit::drained_context io;
@@ -693,8 +730,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_accepted_waiter_of_several_bandwidths_succeeds,
     BOOST_TEST(small.succeeded());
 }
 
-// Whatever is taken, reserved and cancelled, an accepted waiter is granted, unless it is cancelled.
-BOOST_AUTO_TEST_CASE_TEMPLATE(predictions_are_kept_whatever_others_do, P, kit::policies)
+// An accepted waiter that is not cancelled is granted, whatever other requests do.
+BOOST_AUTO_TEST_CASE_TEMPLATE(predictions_hold_whatever_other_requests_do, P, kit::policies)
 {
     kit::for_each_seed(120, [](std::uint64_t seed) {
         std::mt19937_64 random(seed);
@@ -713,7 +750,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(predictions_are_kept_whatever_others_do, P, kit::p
         };
         std::deque<wait> waits;
         std::vector<typename limiter_of<P>::reservation_type> held;
-        const auto look = [&] {
+        const auto check_waits = [&] {
             for (const wait& w : waits)
                 BOOST_TEST_REQUIRE((!w.c.done() || w.c.succeeded() || w.c.aborted()));
         };
@@ -727,7 +764,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(predictions_are_kept_whatever_others_do, P, kit::p
                 if (!held.empty()) {
                     auto& r = held[random() % held.size()];
                     if (r && r.ready_at() > kit::manual_clock::now())
-                        r.cancel();
+                        r.release();
                 }
                 break;
             case 2:
@@ -749,12 +786,12 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(predictions_are_kept_whatever_others_do, P, kit::p
                 for (int i = 0; i != 5; ++i)
                     pass(io, nanoseconds(1ms) * (random() % 100));
             }
-            look();
+            check_waits();
         }
         for (int i = 0; i != 4000 && l.stats().waiting != 0; ++i)
             pass(io, 50ms);
         kit::run(io);
-        look();
+        check_waits();
         BOOST_TEST(l.stats().waiting == 0U);
     });
 }
@@ -762,7 +799,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(predictions_are_kept_whatever_others_do, P, kit::p
 BOOST_AUTO_TEST_CASE_TEMPLATE(any_number_of_changes_of_the_limits_grants_nothing, P, kit::policies)
 {
     kit::drained_context io;
-    const bandwidth slow{1, 1h, 8760}; // a year's worth
+    const bandwidth slow{1, 1h, 8760}; // earned in a year
     limiter_of<P> l(io, slow);
     BOOST_TEST(l.try_acquire(8760));
     for (int i = 0; i != 1000; ++i)

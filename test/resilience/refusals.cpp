@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What Turnstile's own refusals, and errors of the calling program, mean to other stages.
+// How other stages treat refusals by Turnstile's own stages, and programming errors.
 #include "kit/call_fixture.hpp"
 
 #include <turnstile/resilience/pipeline.hpp>
@@ -52,7 +52,7 @@ failure thrown_by(F f)
     return {};
 }
 
-// How often a retry with the usual policy makes a call that fails like this.
+// The number of attempts that a retry makes at a call that fails with `f`.
 std::uint64_t attempts_at(const failure& f, auto policy)
 {
     manual_clock::reset();
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_breaker_that_is_twice_on_one_path_recovers)
     BOOST_TEST((breaker.state() == circuit_state::open));
 
     fails = false;
-    // The outer call is the probe, and finds no room for itself a second time.
+    // The outer call is the probe; the inner one is refused, because a probe is under way.
     manual_clock::advance(io, 1s);
     twice.async_call(service, [](std::exception_ptr e) { BOOST_TEST(turnstile::is_refusal(e)); });
     kit::run(io);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(an_adaptive_limit_learns_nothing_from_a_refusal)
     BOOST_TEST(bulkhead.stats().dropped == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_rule_of_the_users_own_decides_about_refusals)
+BOOST_AUTO_TEST_CASE(a_user_defined_classifier_decides_about_refusals)
 {
     breaker_type breaker(
         io, {.window = turnstile::consecutive_failures{1},
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(a_retry_repeats_other_failures)
     BOOST_TEST(attempts_at(thrown(7)) == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(a_retry_repeats_a_refusal_only_if_it_is_told_when)
+BOOST_AUTO_TEST_CASE(a_retry_repeats_a_refusal_only_with_a_hint)
 {
     for (const errc code : {errc::circuit_open, errc::rejected, errc::rate_limited}) {
         BOOST_TEST(attempts_at(error_code(code)) == 1U);

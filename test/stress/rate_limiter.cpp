@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A rate limiter under real threads, by a clock that the threads move themselves.
+// Rate limiters under real threads, with a clock that the threads advance.
 #include "kit/joining_thread.hpp"
 
 #include <turnstile/resilience/keyed_rate_limiter.hpp>
@@ -63,8 +63,8 @@ void run_on_threads(asio::io_context& io)
 
 } // namespace
 
-// The reactor hardly sleeps, as the clock may move at any time, and moves it before it does:
-// nobody else would while all workers wait.
+// The reactor sleeps only briefly, because the clock may advance at any time. It advances the clock
+// itself, because no other thread does while all workers wait.
 template <>
 struct boost::asio::wait_traits<shared_clock> {
     static nanoseconds to_wait_duration(const nanoseconds&)
@@ -101,13 +101,13 @@ BOOST_AUTO_TEST_CASE(many_threads_never_get_more_than_rate_and_burst)
     });
     const auto earned = static_cast<std::uint64_t>((shared_clock::now() - start) / 1us);
     BOOST_TEST(taken <= earned + 100);
-    BOOST_TEST(taken >= earned / 2); // and they did get something
+    BOOST_TEST(taken >= earned / 2); // permits were granted at all
     BOOST_TEST(l.stats().granted == taken);
 }
 
-// The workers ask for about ten times as much as they let time pass for, here and below: it is
-// the limit that holds them back.
-BOOST_AUTO_TEST_CASE(so_it_is_with_several_bandwidths_waiters_cancellations_and_changes)
+// Here and below, the workers request about ten times as many permits as are earned, so that the
+// limit holds them back.
+BOOST_AUTO_TEST_CASE(several_bandwidths_waiters_cancellations_and_changes_keep_the_rate)
 {
     asio::io_context io;
     limiter l(io, {per_second(1'000'000, 50), per_second(2'000'000, 20)});
@@ -131,18 +131,18 @@ BOOST_AUTO_TEST_CASE(so_it_is_with_several_bandwidths_waiters_cancellations_and_
                 l.set_limits({per_second(1'000'000, 50), per_second(2'000'000, 20)});
             auto reserved = l.reserve(2);
             if (i % 2 == 0)
-                reserved.cancel();
+                reserved.release();
             else
                 taken += 2;
             shared_clock::advance(250ns);
-            // The posted function uses the signal: let it run first.
+            // The posted function uses the signal and must run before the signal is destroyed.
             co_await asio::post(asio::use_awaitable);
         }
     };
     for (int i = 0; i != 8; ++i)
         asio::co_spawn(asio::make_strand(io), worker(i), asio::detached);
     run_on_threads(io);
-    shared_clock::advance(100us); // the last reservations may be for later
+    shared_clock::advance(100us); // the last reservations may be outstanding
     const auto earned = static_cast<std::uint64_t>((shared_clock::now() - start) / 1us);
     BOOST_TEST(taken <= earned + 50);
     BOOST_TEST(l.stats().waited > 0U);
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(so_it_is_with_several_bandwidths_waiters_cancellations_and_
     BOOST_TEST(l.available() == 20U);
 }
 
-BOOST_AUTO_TEST_CASE(keys_come_wait_and_are_forgotten_on_many_threads)
+BOOST_AUTO_TEST_CASE(keys_are_added_waited_for_and_forgotten_on_many_threads)
 {
     asio::io_context io;
     turnstile::basic_keyed_rate_limiter<int, std::hash<int>, std::equal_to<int>,
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(keys_come_wait_and_are_forgotten_on_many_threads)
     BOOST_TEST(l.size() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_limiter_may_die_with_its_timer_running_on_other_threads)
+BOOST_AUTO_TEST_CASE(a_limiter_may_be_destroyed_while_its_timer_expires_on_other_threads)
 {
     for (int round = 0; round != rounds / 100; ++round) {
         asio::io_context io;

@@ -8,9 +8,9 @@
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/export.hpp>
 #include <turnstile/core/operation.hpp>
+#include <turnstile/detail/util/random.hpp>
 #include <turnstile/resilience/call_outcome.hpp>
 #include <turnstile/resilience/detail/call_window.hpp>
-#include <turnstile/resilience/detail/random_share.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -199,7 +199,7 @@ private:
     double open_growth_;
     double jitter_;
     bool has_generator_;
-    detail::random_share random_;
+    detail::random_fraction random_;
 
     nanoseconds next_open_for_;
     break_info break_;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
-// A rate limiter: so many permits in each period, with a burst, for those who can wait and
-// those who cannot.
+// A rate limiter: a limited number of permits in each period, for operations that wait and for
+// requests that must not wait.
 #pragma once
 
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/resilience/bandwidth.hpp>
 #include <turnstile/resilience/detail/permitted_call.hpp>
 #include <turnstile/resilience/detail/rate_limiter_request.hpp>
 #include <turnstile/resilience/detail/rate_limiter_state.hpp>
-#include <turnstile/resilience/gcra.hpp>
-#include <turnstile/resilience/rate_options.hpp>
-#include <turnstile/resilience/rate_reservation.hpp>
+#include <turnstile/resilience/rate_limiter_options.hpp>
+#include <turnstile/resilience/rate_limiter_reservation.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -23,22 +23,32 @@
 
 namespace turnstile::inline v0_1 {
 
-/// A token bucket, or several of which every permit must be in all.
+/// A token bucket for each of one or several bandwidths. A permit must be available in all buckets.
 ///
-/// A bucket starts full. Exactly `burst` permits can be had at once, and the next ones at the
-/// rate, not a nanosecond earlier; a clock that goes back mints nothing. Permits are used up:
-/// only cancelling gives them back. A waiter with others behind it is charged for the time at
-/// which it was due, also if the timer is late, so lateness does not add up, and no accepted
-/// waiter misses its deadline because of it.
+/// A bucket starts full. Exactly `burst` permits are granted at once, and further permits at the
+/// rate, not a nanosecond earlier. A clock that goes back creates no permits. Permits are used up;
+/// only a cancellation gives them back. A waiter with others behind it is charged for the time at
+/// which it was due, even if the timer is late, so lateness does not add up, and no accepted waiter
+/// misses its deadline because of it.
 ///
-/// Fairness: strict FIFO. A small request never overtakes a large one that came before, and
-/// `try_acquire` fails while others wait. A reservation is made behind all waiters.
-/// Complexity: each function takes constant time, however many wait, except `set_limits`. With
-/// several bandwidths or outstanding reservations, amortized; then the first request after the end
-/// of a reservation looks at all outstanding ones.
-/// Listeners: of every `rate_event`, the rejections included.
-/// Destruction: every waiter completes with `operation_aborted`; listeners are told nothing
-/// more. Reservations may outlive it.
+/// Listeners receive every `rate_limiter_event`, rejections included.
+///
+/// @par Complexity
+/// Every function takes constant time, regardless of the number of waiters, except `set_limits`.
+/// With several bandwidths or outstanding reservations this is amortized; the first request after
+/// the end of a reservation then examines all outstanding ones.
+///
+/// @par Fairness
+/// Strict FIFO. A small request never overtakes an earlier large one, and `try_acquire` fails while
+/// operations wait. A reservation is placed behind all waiters.
+///
+/// @par Thread safety
+/// With `thread_safe`, any thread may call any function at any time. With `strand_confined`, all
+/// calls come from one strand.
+///
+/// @par Destruction
+/// Every waiter completes with `operation_aborted`. No listener is called afterwards. Reservations
+/// may outlive the limiter.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_rate_limiter
@@ -49,77 +59,103 @@ class basic_rate_limiter
     using request = detail::rate_limiter_request<basic_rate_limiter>;
     using state_type = detail::rate_limiter_state<Threading, Clock>;
     friend request;
-    friend rate_reservation<basic_rate_limiter>;
+    friend rate_limiter_reservation<basic_rate_limiter>;
 
 public:
     using typename base::executor_type;
     using clock_type = Clock;
-    /// What `reserve` gives.
-    using reservation_type = rate_reservation<basic_rate_limiter>;
+    /// The result of `reserve`.
+    using reservation_type = rate_limiter_reservation<basic_rate_limiter>;
 
     template <class Other>
     struct rebind_executor {
         using other = basic_rate_limiter<Other, Threading, Clock>;
     };
 
-    /// A limiter with one bandwidth, as in `rate_limiter(io, per_second(5, 10))`, or with
-    /// several. Throws `system_error` with `errc::invalid_argument` if there is none, or one
-    /// that `gcra::valid` does not accept; its text says why, as in "rate_limiter: burst must be
+    /// Constructs a limiter with one bandwidth, as in `rate_limiter(io, per_second(5, 10))`, or
+    /// with several.
+    ///
+    /// @par Errors
+    /// Throws `system_error` with `errc::invalid_argument` if there is no bandwidth, or if one
+    /// breaks a rule of `bandwidth`. The text names the member, as in "rate_limiter: burst must be
     /// at least 1".
     explicit basic_rate_limiter(const std::type_identity_t<Executor>& executor,
-                                std::vector<bandwidth> limits, const rate_options& options = {})
+                                std::vector<bandwidth> limits,
+                                const rate_limiter_options& options = {})
         : base(executor, std::move(limits), options)
     {
     }
     explicit basic_rate_limiter(const std::type_identity_t<Executor>& executor,
-                                const bandwidth& limit, const rate_options& options = {})
+                                const bandwidth& limit, const rate_limiter_options& options = {})
         : basic_rate_limiter(executor, std::vector{limit}, options)
     {
     }
 
-    /// The same, with the context's executor.
+    /// Constructs a limiter with the executor of an execution context.
     template <detail::execution_context Context, class Limits>
     explicit basic_rate_limiter(Context& context, const Limits& limits,
-                                const rate_options& options = {})
+                                const rate_limiter_options& options = {})
         : basic_rate_limiter(context.get_executor(), limits, options)
     {
     }
     template <detail::execution_context Context>
     explicit basic_rate_limiter(Context& context, std::initializer_list<bandwidth> limits,
-                                const rate_options& options = {})
+                                const rate_limiter_options& options = {})
         : basic_rate_limiter(context.get_executor(), std::vector(limits), options)
     {
     }
 
-    /// Takes n permits if they are there and nobody waits; never waits. With one bandwidth and
-    /// nobody waiting this is a single compare-and-swap. Thread safety: as the policy says.
+    /// Takes n permits if they are available and no operation waits. Never waits. With one
+    /// bandwidth and no waiters this is a single compare-and-swap.
     [[nodiscard]] bool try_acquire(std::uint64_t n = 1) noexcept
     {
-        return this->state().try_acquire(n, nullptr);
+        return this->state().try_acquire(n, nullptr).is_granted();
     }
 
-    /// The same, and says when to try again: zero if it succeeded, the maximum if n can never
-    /// be had (more than the burst, or 0).
+    /// Equivalent to `try_acquire(n)`, and reports when to try again.
+    ///
+    /// @param retry_after Zero on success; the maximum if n permits can never be granted (n is 0 or
+    /// larger than the burst).
     [[nodiscard]] bool try_acquire(std::uint64_t n, nanoseconds& retry_after) noexcept
     {
-        return this->state().try_acquire(n, &retry_after);
+        return this->state().try_acquire(n, &retry_after).is_granted();
     }
 
-    /// Waits for `n` permits, all at once.
+    /// Equivalent to `try_acquire(n)`, and reports the reason of a failure.
     ///
-    /// Completes when: n permits are there and everyone who asked before has been served.
-    /// Signature: `void(error_code)`.
-    /// Errors: `operation_aborted` if cancelled, or the limiter was destroyed;
-    /// `errc::too_large` if n is, or by `set_limits` becomes, more than the burst;
-    /// `errc::rejected` if `max_waiters` wait already, or for more permits than can be counted,
-    /// or there is no memory for a timer;
-    /// `errc::invalid_argument` if n is 0. To a coroutine all but the first are thrown as a
-    /// `rejection`, which says when to try again.
-    /// Executor: the handler's associated executor, by default the limiter's own.
-    /// Cancellation: terminal, partial and total.
-    /// Cancel safety: cancelled before the handler runs, it has used nothing, and those behind
-    /// it move up. A coroutine that somebody can cancel takes no short cut.
-    /// Fairness: FIFO. Thread safety: as the policy says.
+    /// @par Errors
+    /// `errc::rate_limited` if too few permits are available or operations wait;
+    /// `errc::too_large` if n is larger than the burst; `errc::invalid_argument` if n is 0.
+    [[nodiscard]] bool try_acquire(std::uint64_t n, error_code& ec) noexcept
+    {
+        const detail::wait_decision decision = this->state().try_acquire(n, nullptr);
+        ec = decision.error();
+        return decision.is_granted();
+    }
+
+    /// Waits for n permits, all at once.
+    ///
+    /// @par Completes when
+    /// n permits are available and all earlier requests have been served.
+    /// @par Completion signature
+    /// `void(error_code)`
+    /// @par Errors
+    /// - `operation_aborted` if the operation is cancelled or the limiter is destroyed
+    /// - `errc::too_large` if n is larger than the burst, at once or after `set_limits`
+    /// - `errc::rejected` if `max_waiters` operations wait, if the sum of all waiting requests is
+    ///   too large to be counted, or if there is no memory for a timer
+    /// - `errc::invalid_argument` if n is 0
+    ///
+    /// A coroutine is thrown all but the first as a `rejection`, which says when to try again.
+    /// @par Executor
+    /// The handler's associated executor, by default that of the limiter.
+    /// @par Per-operation cancellation
+    /// Terminal, partial and total.
+    /// @par Cancel safety
+    /// An operation that is cancelled before its handler runs has used no permits, and the waiters
+    /// behind it move up. A coroutine whose cancellation slot is connected always suspends.
+    /// @par Fairness
+    /// FIFO.
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(std::uint64_t n, Token&& token = Token())
     {
@@ -127,9 +163,13 @@ public:
                                   std::forward<Token>(token));
     }
 
-    /// The same, if that takes no longer than `within`; if it would, completes at once with
-    /// `errc::rate_limited`. A negative duration is zero. `time_until` says when to try again.
-    /// Once it waits, only a change of the limits can make it fail so.
+    /// Waits for n permits if that takes no longer than `within`; otherwise completes at once with
+    /// `errc::rate_limited`. Apart from that, equivalent to `async_acquire(n, token)`.
+    ///
+    /// An operation that waits fails with `errc::rate_limited` only after a change of the limits.
+    /// `time_until` says when to try again.
+    ///
+    /// @param within A negative duration counts as zero.
     template <class Rep, class Period, token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(std::uint64_t n, std::chrono::duration<Rep, Period> within,
                        Token&& token = Token())
@@ -138,21 +178,28 @@ public:
                                   std::forward<Token>(token));
     }
 
-    /// Waits for one permit.
+    /// Equivalent to `async_acquire(1, token)`.
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_acquire(Token&& token = Token())
     {
         return async_acquire(1, std::forward<Token>(token));
     }
 
-    /// Waits for one permit, then runs the operation: a stage of a pipeline.
+    /// Waits for one permit, then runs an operation: a stage of a pipeline.
     ///
-    /// Completes when: the operation does, with its result; or with an error of
-    /// `async_acquire`, and then it was never started. Where failures are exceptions, such an
-    /// error is a `rejection`, which says when to try again.
-    /// Signature: that of the operation, which must be able to report an error.
-    /// Executor, allocator, cancellation: the handler's, for the wait and for the operation.
-    /// Fairness: FIFO. Thread safety: as the policy says.
+    /// @par Completes when
+    /// The operation completes, with its result. If `async_acquire` fails, the call completes with
+    /// that error, and the operation is not started. Where failures are exceptions, the error is
+    /// thrown as a `rejection`, which says when to try again.
+    /// @par Completion signature
+    /// That of the operation, which must be able to report an error.
+    /// @par Executor
+    /// The handler's associated executor, allocator and cancellation slot serve the wait and the
+    /// operation.
+    /// @par Per-operation cancellation
+    /// That of `async_acquire` during the wait, that of the operation afterwards.
+    /// @par Fairness
+    /// FIFO.
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token())
     {
@@ -163,13 +210,19 @@ public:
         requires detail::mistaken_operation<Op, Rest...>
     auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
-    /// Takes n permits that will be there later, behind all waiters, and says when that is; the
-    /// caller must not use them before. No later request gets them. Cancelling the reservation
-    /// gives them back; destroying it does not.
-    /// Errors: `errc::too_large`, `errc::invalid_argument` as above; `errc::rejected` if more
-    /// permits are waited for than can be counted; and `errc::rate_limited` if it would take
-    /// longer than `within`, of which a negative one is zero. Then the reservation is empty, and
-    /// its delay the time after which it would have been there. Thread safety: as the policy says.
+    /// Reserves n permits behind all waiters. The reservation says when they may be used; no other
+    /// request gets them. `release()` gives them back; destroying the reservation does not.
+    ///
+    /// @param within The longest acceptable time until then. A negative duration counts as zero.
+    ///
+    /// @par Errors
+    /// - `errc::rate_limited` if it would take longer than `within`
+    /// - `errc::too_large` if n is larger than the burst
+    /// - `errc::invalid_argument` if n is 0
+    /// - `errc::rejected` if the sum of all waiting requests is too large to be counted
+    ///
+    /// The returned reservation is then empty, and its `delay()` is the time that it would have
+    /// taken. The overloads without `ec` throw `system_error`.
     template <class Rep, class Period>
     [[nodiscard]] reservation_type
     reserve(std::uint64_t n, std::chrono::duration<Rep, Period> within, error_code& ec)
@@ -181,7 +234,6 @@ public:
         return reserve(n, nanoseconds::max(), ec);
     }
 
-    /// The same, throwing `system_error`.
     template <class Rep, class Period>
     [[nodiscard]] reservation_type reserve(std::uint64_t n,
                                            std::chrono::duration<Rep, Period> within)
@@ -196,47 +248,50 @@ public:
         return reserve(n, nanoseconds::max());
     }
 
-    /// How long a request for n permits would wait if it were made now: zero if not at all, the
-    /// maximum if for ever. Thread safety: as the policy says.
+    /// The time that a request for n permits would wait: zero if it need not wait, the maximum if
+    /// it can never be granted.
     [[nodiscard]] nanoseconds time_until(std::uint64_t n = 1) const noexcept
     {
         return this->state().time_until(n);
     }
 
-    /// How many permits could be taken now: a hint, outdated as soon as it is returned.
+    /// The number of permits that `try_acquire` could take: a hint, outdated as soon as it is
+    /// returned.
     [[nodiscard]] std::uint64_t available() const noexcept { return this->state().available(); }
 
-    /// Changes the limits. As many permits stay missing from each bucket as there are now;
-    /// those who wait are timed anew, and complete with `errc::too_large` or
-    /// `errc::rate_limited` if there is no hope for them any more. Reservations keep their time,
-    /// and are not charged again.
-    /// Errors: `errc::invalid_argument`, as in the constructor; the state is unchanged.
-    /// Thread safety: as the policy says.
+    /// Changes the limits. The number of permits missing from each bucket stays the same.
+    ///
+    /// The expected times of the waiters change; a waiter that can no longer be granted, or not
+    /// before its deadline, completes with `errc::too_large` or `errc::rate_limited`. Reservations
+    /// keep their times and are not charged again.
+    ///
+    /// @par Errors
+    /// `errc::invalid_argument`, as in the constructor; nothing is changed. The overloads without
+    /// `ec` throw `system_error`.
     void set_limits(std::vector<bandwidth> limits, error_code& ec)
     {
-        const bool valid = !detail::rate_levels<Threading>::problem(limits);
+        const bool valid = !detail::rate_limiter_schedule<Threading>::problem(limits);
         ec = valid ? error_code() : make_error_code(errc::invalid_argument);
         if (valid)
-            this->state().change(std::move(limits));
+            this->state().set_limits(std::move(limits));
     }
     void set_limits(const bandwidth& limit, error_code& ec) { set_limits(std::vector{limit}, ec); }
 
-    /// The same, throwing `system_error`.
-    void set_limits(std::vector<bandwidth> limits) { this->state().change(std::move(limits)); }
+    void set_limits(std::vector<bandwidth> limits) { this->state().set_limits(std::move(limits)); }
     void set_limits(const bandwidth& limit) { set_limits(std::vector{limit}); }
 
-    /// The limits as they are now.
+    /// The current limits.
     [[nodiscard]] std::vector<bandwidth> limits() const { return this->state().limits(); }
-    /// What it has done so far. Thread safety: as the policy says.
-    [[nodiscard]] rate_stats stats() const noexcept { return this->state().stats(); }
+    /// The counters since the construction.
+    [[nodiscard]] rate_limiter_stats stats() const noexcept { return this->state().stats(); }
 };
 
-/// The usual rate limiter: any thread, any executor, the steady clock.
+/// A rate limiter for any thread and any executor, with the steady clock.
 using rate_limiter = basic_rate_limiter<>;
 
 namespace local {
 
-/// A rate limiter for one strand: no atomics, no locks.
+/// A rate limiter that is confined to one strand: no atomics, no locks.
 using rate_limiter = basic_rate_limiter<asio::any_io_executor, strand_confined>;
 
 } // namespace local

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Calls that were not let through: how to recognise them, and their exception.
+// The exception of a refused call, and a function that recognises refusals.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -11,31 +11,34 @@
 
 namespace turnstile::inline v0_1 {
 
-/// Thrown by calls that report failures as exceptions (coroutines): a `system_error` with the
-/// code of the rejection, that knows when to try again.
+/// The exception with which a stage refuses a call, where failures are reported as exceptions
+/// (coroutines): a `system_error` with the reason as its code, and the time after which to try again.
 class rejection : public system_error {
 public:
+    /// @param retry_after `nanoseconds::max()` if the time is unknown.
     rejection(errc code, nanoseconds retry_after)
         : system_error(make_error_code(code)), retry_after_(retry_after)
     {
     }
-    /// The same with a text that goes before the message of the error in `what()`.
+    /// @param context Precedes the message of the error in `what()`.
     rejection(errc code, nanoseconds retry_after, const std::string& context)
         : system_error(make_error_code(code), context), retry_after_(retry_after)
     {
     }
 
-    /// How long to wait before the next try; `nanoseconds::max()` if nobody can tell.
+    /// The time after which to try again; `nanoseconds::max()` if it is unknown.
     [[nodiscard]] nanoseconds retry_after() const noexcept { return retry_after_; }
 
 private:
     nanoseconds retry_after_;
 };
 
-/// Whether a stage of Turnstile has refused to make the call, which therefore says nothing about
-/// the service: the code is `errc::circuit_open`, `errc::rejected` or `errc::rate_limited`, or the
-/// exception is a `rejection`. The latter includes a call that waited too long for a place in a
-/// bulkhead; as an error code that is `errc::timed_out`, like any other timeout.
+/// Whether a stage of Turnstile refused the call, so that its failure says nothing about the called
+/// service.
+///
+/// True for the codes `errc::circuit_open`, `errc::rejected` and `errc::rate_limited`, and for the
+/// exception `rejection`. The latter includes a call that waited too long for a place in a bulkhead;
+/// as an error code, that is `errc::timed_out`, as of any other timeout, and no refusal.
 [[nodiscard]] TURNSTILE_EXPORT bool is_refusal(const failure& f) noexcept;
 
 } // namespace turnstile::inline v0_1

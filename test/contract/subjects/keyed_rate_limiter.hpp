@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Waiting for permits of one key's bucket: granting is letting time pass.
+// Waiting for permits of one key's bucket. The clock grants them.
 #pragma once
 
 #include "contract/subjects.hpp"
@@ -46,12 +46,12 @@ struct keyed_rate_acquire : subject_base<scripted_keyed_limiter<Threading>> {
     }
     auto async_op() { return this->object->async_acquire(key()); }
     bool try_op() { return this->object->try_acquire(key()); }
-    // Time passes for all limiters; but only this one is to have something of it.
+    // The clock advances for all limiters, but only this one may earn a permit.
     void grant()
     {
         for (keyed_rate_acquire* other : all()) {
             if (other != this && other->object)
-                other->object->set_limit({1, pace, --other->burst_});
+                other->object->set_limits({1, pace, --other->burst_});
         }
         kit::scripted_clock::advance(pace);
     }

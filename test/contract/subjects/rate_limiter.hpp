@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Waiting for permits of a rate limiter: granting is letting time pass.
+// Waiting for permits of a rate limiter. The clock grants them.
 #pragma once
 
 #include "contract/subjects.hpp"
@@ -41,12 +41,12 @@ struct rate_acquire
     }
     auto async_op() { return this->object->async_acquire(N); }
     bool try_op() { return this->object->try_acquire(N); }
-    // Time passes for all limiters; but only this one is to have something of it.
+    // The clock advances for all limiters, but only this one may earn a permit.
     void grant()
     {
         for (rate_acquire* other : all()) {
             if (other != this && other->object)
-                other->forgo();
+                other->earn_nothing();
         }
         kit::scripted_clock::advance(N * pace);
     }
@@ -54,7 +54,7 @@ struct rate_acquire
     void consume() {}
 
 private:
-    void forgo()
+    void earn_nothing()
     {
         turnstile::bandwidth limit = this->object->limits().front();
         limit.burst -= N;

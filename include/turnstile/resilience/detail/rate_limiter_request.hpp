@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
+// The wait requests of both rate limiters. Dropping the result of such a wait does not refund its
+// permits, so the request keeps the receipt of permits that were taken before an operation existed;
+// a cancellation before the completion gives them back.
 #pragma once
 
 #include <turnstile/detail/wait/start_wait.hpp>
@@ -17,16 +20,14 @@ constexpr nanoseconds at_least_zero(std::chrono::duration<Rep, Period> d) noexce
     return std::max(saturating_nanoseconds(d), nanoseconds::zero());
 }
 
-// What the waits of both rate limiters have in common. Permits are not refunded by dropping a
-// result, so the stamp of the first look comes along, for a cancellation on the way.
-struct rate_need {
+struct rate_limiter_request_base {
     using result_type = void;
     static constexpr request_traits traits{.explains_refusal = true, .reports_retry_after = true};
 
-    std::uint64_t n;
+    std::uint64_t permits;
     nanoseconds within;
     nanoseconds deadline = nanoseconds::max();
-    rate_stamp stamp{};
+    rate_limiter_receipt receipt{};
     nanoseconds retry_after = nanoseconds::max(); // if the request is refused
 
     rejection refusal(errc code) const { return rejection(code, retry_after); }
@@ -35,25 +36,25 @@ struct rate_need {
         if (within != nanoseconds::max())
             deadline = saturating_add(now, within);
     }
-    void prepare(rate_waiter& w) const noexcept
+    void prepare(rate_limiter_waiter& w) const noexcept
     {
-        w.need = n;
+        w.permits = permits;
         w.deadline = deadline;
-        w.stamp = stamp;
+        w.receipt = receipt;
         w.retry_after = retry_after;
     }
 };
 
-// A wait for n permits of a rate limiter.
+// A wait for permits of a rate limiter.
 template <class Owner>
-struct rate_limiter_request : rate_need {
+struct rate_limiter_request : rate_limiter_request_base {
     using executor_type = typename Owner::executor_type;
     using threading = typename Owner::threading_policy;
     using state_type = rate_limiter_state<threading, typename Owner::clock_type>;
-    using waiter_type = rate_waiter;
+    using waiter_type = rate_limiter_waiter;
 
-    rate_limiter_request(Owner& o, std::uint64_t permits, nanoseconds longest) noexcept
-        : rate_need{permits, longest}, owner(&o)
+    rate_limiter_request(Owner& o, std::uint64_t n, nanoseconds longest) noexcept
+        : rate_limiter_request_base{n, longest}, owner(&o)
     {
     }
 
@@ -64,9 +65,9 @@ struct rate_limiter_request : rate_need {
     {
         const nanoseconds now = state_type::now();
         set_deadline(now);
-        return state().try_now(n, now, deadline, stamp, retry_after);
+        return state().try_now(permits, now, deadline, receipt, retry_after);
     }
-    void give_back() const noexcept { state().give_back(n, stamp); }
+    void give_back() const noexcept { state().give_back(permits, receipt); }
 
     Owner* owner;
 };

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
+// The state of basic_rate_limiter: its schedule (buckets and promises), one line of waiters in
+// front of it, and a timer for the first waiter. Reservations refer to it and may outlive the
+// limiter.
+//
+// While no operation waits, no promise is outstanding and there is one bucket, permits are taken
+// without the lock. Every locked function first closes that fast path and serves the waiters that
+// are due; rearm() at its end sets the timer and opens the fast path again.
 #pragma once
 
 #include <turnstile/detail/wait/observable_state.hpp>
 #include <turnstile/detail/wait/timed_state.hpp>
 #include <turnstile/detail/wait/wait_decision.hpp>
-#include <turnstile/resilience/detail/rate_levels.hpp>
-#include <turnstile/resilience/detail/rate_line.hpp>
-#include <turnstile/resilience/rate_options.hpp>
+#include <turnstile/resilience/detail/rate_limiter_line.hpp>
+#include <turnstile/resilience/detail/rate_limiter_schedule.hpp>
+#include <turnstile/resilience/rate_limiter_options.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,72 +23,78 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// The state of a rate limiter: its buckets, and one line of waiters in front of them. While the
-// line is empty and there is one bucket, permits are taken without the lock.
 template <class Threading, class Clock>
 class TURNSTILE_EXPORT rate_limiter_state final
-    : public observable_state<Threading, rate_event, timed_state<Threading, Clock>> {
-    using base = observable_state<Threading, rate_event, timed_state<Threading, Clock>>;
-    using levels_type = rate_levels<Threading>;
+    : public observable_state<Threading, rate_limiter_event, timed_state<Threading, Clock>> {
+    using base = observable_state<Threading, rate_limiter_event, timed_state<Threading, Clock>>;
+    using schedule_type = rate_limiter_schedule<Threading>;
+    using fast_result = typename schedule_type::fast_result;
 
 public:
     template <class Executor>
     rate_limiter_state(const Executor& executor, std::vector<bandwidth> limits,
-                       const rate_options& options)
-        : base(executor), levels_(std::move(limits), this->now()), options_(options)
+                       const rate_limiter_options& options)
+        : base(executor), schedule_(std::move(limits), this->now()), options_(options)
     {
         this->arrivals_grant_others_ = true;
     }
 
-    bool try_acquire(std::uint64_t n, nanoseconds* retry_after) noexcept
+    // Takes n permits, or sets `retry_after`, unless it is null, to the expected wait.
+    wait_decision try_acquire(std::uint64_t n, nanoseconds* retry_after) noexcept
     {
         const nanoseconds now = this->now();
-        const auto quick = levels_.try_take(now, n);
-        if (quick == levels_type::outcome::taken) [[likely]] {
+        const fast_result fast = schedule_.try_take(now, n);
+        if (fast == fast_result::taken) [[likely]] {
             count_grant(n);
             if (retry_after)
                 *retry_after = nanoseconds::zero();
-            return true;
+            return wait_decision::granted();
         }
-        if (quick == levels_type::outcome::refused && !retry_after &&
-            !this->listeners_.has_listeners()) {
+        if (fast == fast_result::refused && !retry_after && !this->listeners_.has_listeners()) {
             count(rejected_, 1);
-            return false;
+            return refused_by_fast_path(n);
         }
-        rate_stamp ignored;
+        rate_limiter_receipt ignored;
         nanoseconds delay{};
-        const bool taken = look(n, nanoseconds::min(), ignored, delay).is_granted();
+        const wait_decision decision = attempt(n, nanoseconds::min(), ignored, delay);
         if (retry_after)
             *retry_after = delay;
-        return taken;
+        return decision;
     }
 
-    // The first look of a wait that ends at the deadline.
-    wait_decision try_now(std::uint64_t n, nanoseconds now, nanoseconds deadline, rate_stamp& stamp,
-                          nanoseconds& retry_after) noexcept
+    // Tries a wait that ends at the deadline, before an operation exists for it.
+    wait_decision try_now(std::uint64_t n, nanoseconds now, nanoseconds deadline,
+                          rate_limiter_receipt& receipt, nanoseconds& retry_after) noexcept
     {
-        if (levels_.try_take(now, n, stamp) == levels_type::outcome::taken) [[likely]] {
+        if (schedule_.try_take(now, n, receipt) == fast_result::taken) [[likely]] {
             count_grant(n);
             return wait_decision::granted();
         }
-        return look(n, deadline, stamp, retry_after);
+        return attempt(n, deadline, receipt, retry_after);
     }
-    void give_back(std::uint64_t n, const rate_stamp& stamp) noexcept;
+    void give_back(std::uint64_t n, const rate_limiter_receipt& receipt) noexcept;
 
-    // Takes n permits that will be there later, and says when. If that is after `within`, says how
-    // long it would have taken.
-    error_code reserve(rate_promise& promise, std::uint64_t n, nanoseconds within,
+    // Promises n permits. `when` becomes the time from which they may be used; if the reservation
+    // is refused, the time that it would have taken.
+    error_code reserve(rate_limiter_promise& promise, std::uint64_t n, nanoseconds within,
                        nanoseconds& when) noexcept;
-    // The claim will not be used.
-    void cancel_promise(rate_promise& promise) noexcept;
-    // The claim will be used, but its holder is gone.
-    void drop_promise(std::unique_ptr<rate_promise> promise) noexcept;
+    // Gives the permits of a promise back.
+    void release_promise(rate_limiter_promise& promise) noexcept;
+    // The reservation is destroyed: its permits count as used.
+    void orphan_promise(std::unique_ptr<rate_limiter_promise> promise) noexcept;
 
     nanoseconds time_until(std::uint64_t n) noexcept;
     std::uint64_t available() noexcept;
     std::vector<bandwidth> limits();
-    void change(std::vector<bandwidth> limits);
-    rate_stats stats() noexcept;
+    void set_limits(std::vector<bandwidth> limits);
+    rate_limiter_stats stats() noexcept
+    {
+        return this->guarded([&] {
+            return rate_limiter_stats{granted_.load(std::memory_order_relaxed),
+                                      rejected_.load(std::memory_order_relaxed), waited_,
+                                      cancelled_, line_.waiting()};
+        });
+    }
 
 private:
     static void count(policy_atomic<Threading, std::uint64_t>& c, std::uint64_t n) noexcept
@@ -93,16 +106,32 @@ private:
         if (options_.count_grants)
             count(granted_, n);
     }
-    static rate_waiter& as_rate(waiter& w) noexcept { return static_cast<rate_waiter&>(w); }
+    wait_decision refused_by_fast_path(std::uint64_t n) const noexcept
+    {
+        const wait_decision decision = rate_limiter_line::check(schedule_, n);
+        return decision.is_pending() ? wait_decision::refused(errc::rate_limited) : decision;
+    }
+    static rate_limiter_waiter& as_own(waiter& w) noexcept
+    {
+        return static_cast<rate_limiter_waiter&>(w);
+    }
 
-    // The longer look, under the lock.
-    wait_decision look(std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
-                       nanoseconds& retry_after) noexcept;
+    // Takes n permits, or decides whether the request may wait, under the lock.
+    wait_decision attempt(std::uint64_t n, nanoseconds deadline, rate_limiter_receipt& receipt,
+                          nanoseconds& retry_after) noexcept;
 
-    // All from here on is under the lock.
+    // The functions from here on are called under the lock.
     bool admit(waiter& w) noexcept override;
-    bool admit_and_grant(waiter& w, ready_list& ready) noexcept override;
-    void remove(waiter& w) noexcept override;
+    bool admit_and_grant(waiter& w, ready_list& ready) noexcept override
+    {
+        serve_line(this->now(), ready);
+        return admit(w);
+    }
+    void remove(waiter& w) noexcept override
+    {
+        line_.remove(schedule_, as_own(w), this->now());
+        ++cancelled_;
+    }
     void reconsider(ready_list& ready) noexcept override { serve(this->now(), ready); }
     void take_back(waiter& w, ready_list& ready) noexcept override;
     void take_all(waiter_list& out) noexcept override;
@@ -114,69 +143,68 @@ private:
         rearm(now);
     }
     void serve_line(nanoseconds now, ready_list& ready) noexcept;
-    void note_decided(rate_waiter& w, ready_list& ready) noexcept;
+    void note_decided(rate_limiter_waiter& w, ready_list& ready) noexcept;
     void note_rejection(errc code, std::uint64_t n, nanoseconds retry_after) noexcept
     {
         count(rejected_, 1);
-        this->listeners_.publish({rate_event::rejected, code, n, retry_after});
+        this->listeners_.publish({rate_limiter_event::rejected, code, n, retry_after});
     }
-    wait_decision look_locked(nanoseconds now, std::uint64_t n, nanoseconds deadline,
-                              rate_stamp& stamp, nanoseconds& retry_after) noexcept;
+    wait_decision decide_request(nanoseconds now, std::uint64_t n, nanoseconds deadline,
+                                 rate_limiter_receipt& receipt, nanoseconds& retry_after) noexcept;
     void rearm(nanoseconds now) noexcept;
 
-    levels_type levels_;
-    const rate_options options_;
+    schedule_type schedule_;
+    const rate_limiter_options options_;
     policy_atomic<Threading, std::uint64_t> granted_{0};
     policy_atomic<Threading, std::uint64_t> rejected_{0};
     // Guarded by the lock.
-    rate_line line_;
+    rate_limiter_line line_;
     std::uint64_t waited_ = 0;
     std::uint64_t cancelled_ = 0;
     bool is_throttled_ = false;
 };
 
 template <class Threading, class Clock>
-wait_decision rate_limiter_state<Threading, Clock>::look(std::uint64_t n, nanoseconds deadline,
-                                                         rate_stamp& stamp,
-                                                         nanoseconds& retry_after) noexcept
+wait_decision rate_limiter_state<Threading, Clock>::attempt(std::uint64_t n, nanoseconds deadline,
+                                                            rate_limiter_receipt& receipt,
+                                                            nanoseconds& retry_after) noexcept
 {
     return this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve_line(now, ready);
-        const wait_decision v = look_locked(now, n, deadline, stamp, retry_after);
+        const wait_decision decision = decide_request(now, n, deadline, receipt, retry_after);
         rearm(now);
-        return v;
+        return decision;
     });
 }
 
 template <class Threading, class Clock>
-wait_decision rate_limiter_state<Threading, Clock>::look_locked(nanoseconds now, std::uint64_t n,
-                                                                nanoseconds deadline,
-                                                                rate_stamp& stamp,
-                                                                nanoseconds& retry_after) noexcept
+wait_decision rate_limiter_state<Threading, Clock>::decide_request(
+    nanoseconds now, std::uint64_t n, nanoseconds deadline, rate_limiter_receipt& receipt,
+    nanoseconds& retry_after) noexcept
 {
-    const wait_decision v =
-        line_.look(levels_, now, n, deadline, options_.max_waiters, stamp, retry_after);
-    if (v.is_granted())
+    const wait_decision decision =
+        line_.decide(schedule_, now, n, deadline, options_.max_waiters, receipt, retry_after);
+    if (decision.is_granted())
         count_grant(n);
-    else if (v.is_refused())
-        note_rejection(v.code(), n, retry_after);
-    return v;
+    else if (decision.is_refused())
+        note_rejection(decision.code(), n, retry_after);
+    return decision;
 }
 
 template <class Threading, class Clock>
 bool rate_limiter_state<Threading, Clock>::admit(waiter& plain) noexcept
 {
-    rate_waiter& w = as_rate(plain);
+    rate_limiter_waiter& w = as_own(plain);
     const nanoseconds now = this->now();
-    w.decide(look_locked(now, w.need, w.deadline, w.stamp, w.retry_after));
+    w.decide(decide_request(now, w.permits, w.deadline, w.receipt, w.retry_after));
     if (w.is_pending()) {
-        line_.push_back(levels_, w, now);
-        // If there is no memory for a timer, it had better not wait.
-        if (line_.waiting() == 1 && !this->try_wake_at(line_.due(levels_, now).time)) {
-            line_.remove(levels_, w, now);
+        line_.push_back(schedule_, w, now);
+        // Without memory for a timer the waiter would never be granted.
+        if (line_.waiting() == 1 && !this->try_wake_at(line_.due(schedule_, now).time)) {
+            line_.remove(schedule_, w, now);
             w.fail(errc::rejected);
-            note_rejection(errc::rejected, w.need, w.retry_after);
+            note_rejection(errc::rejected, w.permits, w.retry_after);
         }
     }
     rearm(now);
@@ -184,72 +212,61 @@ bool rate_limiter_state<Threading, Clock>::admit(waiter& plain) noexcept
 }
 
 template <class Threading, class Clock>
-bool rate_limiter_state<Threading, Clock>::admit_and_grant(waiter& w, ready_list& ready) noexcept
-{
-    serve_line(this->now(), ready);
-    return admit(w);
-}
-
-template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::serve_line(nanoseconds now, ready_list& ready) noexcept
 {
-    levels_.close_fast_path();
-    line_.serve(levels_, now, [&](rate_waiter& w) { note_decided(w, ready); });
+    schedule_.close_fast_path();
+    line_.serve(schedule_, now, [&](rate_limiter_waiter& w) { note_decided(w, ready); });
 }
 
 template <class Threading, class Clock>
-void rate_limiter_state<Threading, Clock>::note_decided(rate_waiter& w, ready_list& ready) noexcept
+void rate_limiter_state<Threading, Clock>::note_decided(rate_limiter_waiter& w,
+                                                        ready_list& ready) noexcept
 {
     if (w.is_granted()) {
-        count_grant(w.need);
+        count_grant(w.permits);
         ++waited_;
     } else {
-        note_rejection(w.decision().code(), w.need, w.retry_after);
+        note_rejection(w.decision().code(), w.permits, w.retry_after);
     }
     ready.push_back(w);
 }
 
-// The first in the line is woken in time; while the line is empty, the fast path is open.
+// Sets the timer for the first waiter, publishes the beginning or the end of throttling, and opens
+// the fast path if it may be open.
 template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::rearm(nanoseconds now) noexcept
 {
     if (line_.empty())
         this->sleep();
     else
-        this->wake_at(line_.due(levels_, now).time);
+        this->wake_at(line_.due(schedule_, now).time);
     if (is_throttled_ == line_.empty()) {
         is_throttled_ = !is_throttled_;
-        this->listeners_.publish({is_throttled_ ? rate_event::throttled : rate_event::recovered});
+        this->listeners_.publish(
+            {is_throttled_ ? rate_limiter_event::throttled : rate_limiter_event::recovered});
     }
-    levels_.release(!line_.empty());
-}
-
-template <class Threading, class Clock>
-void rate_limiter_state<Threading, Clock>::remove(waiter& w) noexcept
-{
-    line_.remove(levels_, as_rate(w), this->now());
-    ++cancelled_;
+    schedule_.open_fast_path(line_);
 }
 
 template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::take_back(waiter& w, ready_list& ready) noexcept
 {
     const nanoseconds now = this->now();
-    levels_.close_fast_path();
-    levels_.give_back(now, as_rate(w).need, as_rate(w).stamp);
-    count_grant(-as_rate(w).need);
+    schedule_.close_fast_path();
+    schedule_.give_back(now, as_own(w).permits, as_own(w).receipt);
+    count_grant(-as_own(w).permits);
     ++cancelled_;
     serve(now, ready);
 }
 
 template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::give_back(std::uint64_t n,
-                                                     const rate_stamp& stamp) noexcept
+                                                     const rate_limiter_receipt& receipt) noexcept
 {
     this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
-        levels_.close_fast_path();
-        levels_.give_back(now, n, stamp);
+        schedule_.close_fast_path();
+        schedule_.give_back(now, n, receipt);
         count_grant(-n);
         serve(now, ready);
     });
@@ -259,61 +276,62 @@ template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::take_all(waiter_list& out) noexcept
 {
     const nanoseconds now = this->now();
-    levels_.close_fast_path();
+    schedule_.close_fast_path();
     line_.take_all(out);
     rearm(now);
     base::take_all(out);
 }
 
 template <class Threading, class Clock>
-error_code rate_limiter_state<Threading, Clock>::reserve(rate_promise& promise, std::uint64_t n,
-                                                         nanoseconds within,
+error_code rate_limiter_state<Threading, Clock>::reserve(rate_limiter_promise& promise,
+                                                         std::uint64_t n, nanoseconds within,
                                                          nanoseconds& when) noexcept
 {
     const wait_decision result = this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve_line(now, ready);
-        wait_decision v = line_.check(levels_, n);
-        when = v.is_pending() ? std::max(now, levels_.expected(now, n, line_)) : nanoseconds::max();
-        const nanoseconds delay = v.is_pending() ? saturating_sub(when, now) : when;
-        if (v.is_pending() && delay > within)
-            v = wait_decision::refused(errc::rate_limited);
-        if (v.is_pending() && !levels_.can_add(now, n, line_))
-            v = wait_decision::refused(errc::rejected);
-        if (v.is_pending()) {
-            promise.need = n;
+        wait_decision decision = line_.check(schedule_, n);
+        when = decision.is_pending() ? std::max(now, schedule_.expected(now, n, line_))
+                                     : nanoseconds::max();
+        const nanoseconds delay = decision.is_pending() ? saturating_sub(when, now) : when;
+        if (decision.is_pending() && delay > within)
+            decision = wait_decision::refused(errc::rate_limited);
+        if (decision.is_pending() && !schedule_.can_add(now, n, line_))
+            decision = wait_decision::refused(errc::rejected);
+        if (decision.is_pending()) {
+            promise.permits = n;
             promise.ready_at = when;
-            levels_.reserve(promise, now, line_);
+            schedule_.reserve(promise, now, line_);
             count_grant(n);
         } else {
-            note_rejection(v.code(), n, delay);
+            note_rejection(decision.code(), n, delay);
             when = delay;
         }
         rearm(now);
-        return v;
+        return decision;
     });
     return result.is_refused() ? result.error() : error_code();
 }
 
 template <class Threading, class Clock>
-void rate_limiter_state<Threading, Clock>::cancel_promise(rate_promise& promise) noexcept
+void rate_limiter_state<Threading, Clock>::release_promise(rate_limiter_promise& promise) noexcept
 {
     this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve_line(now, ready);
-        levels_.cancel(promise, now);
-        count_grant(-promise.need);
+        schedule_.release(promise, now);
+        count_grant(-promise.permits);
         serve(now, ready);
     });
 }
 
 template <class Threading, class Clock>
-void rate_limiter_state<Threading, Clock>::drop_promise(
-    std::unique_ptr<rate_promise> promise) noexcept
+void rate_limiter_state<Threading, Clock>::orphan_promise(
+    std::unique_ptr<rate_limiter_promise> promise) noexcept
 {
     this->guarded([&] {
-        if (promise->is_promised())
-            promise.release()->is_dropped = true;
+        if (promise->is_outstanding())
+            promise.release()->is_orphaned = true;
     });
 }
 
@@ -323,9 +341,9 @@ nanoseconds rate_limiter_state<Threading, Clock>::time_until(std::uint64_t n) no
     return this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve(now, ready);
-        if (!line_.check(levels_, n).is_pending())
+        if (!line_.check(schedule_, n).is_pending())
             return nanoseconds::max();
-        const nanoseconds when = levels_.expected(now, n, line_);
+        const nanoseconds when = schedule_.expected(now, n, line_);
         return std::max(saturating_sub(when, now), nanoseconds::zero());
     });
 }
@@ -336,21 +354,21 @@ std::uint64_t rate_limiter_state<Threading, Clock>::available() noexcept
     return this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve(now, ready);
-        return line_.empty() ? levels_.available(now) : 0;
+        return line_.empty() ? schedule_.available(now) : 0;
     });
 }
 
 template <class Threading, class Clock>
 std::vector<bandwidth> rate_limiter_state<Threading, Clock>::limits()
 {
-    // Copied without allocating under the lock.
+    // Memory is allocated without the lock.
     std::vector<bandwidth> copy;
     for (std::size_t needed = 1; copy.size() < needed;) {
         copy.resize(needed);
         this->guarded([&] {
-            needed = levels_.limits().size();
+            needed = schedule_.limits().size();
             if (needed <= copy.size()) {
-                std::copy(levels_.limits().begin(), levels_.limits().end(), copy.begin());
+                std::copy(schedule_.limits().begin(), schedule_.limits().end(), copy.begin());
                 copy.resize(needed);
             }
         });
@@ -359,27 +377,18 @@ std::vector<bandwidth> rate_limiter_state<Threading, Clock>::limits()
 }
 
 template <class Threading, class Clock>
-void rate_limiter_state<Threading, Clock>::change(std::vector<bandwidth> limits)
+void rate_limiter_state<Threading, Clock>::set_limits(std::vector<bandwidth> limits)
 {
-    typename levels_type::plan next(std::move(limits));
+    typename schedule_type::prepared_limits next(std::move(limits));
     this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
-        serve_line(now, ready); // by the old limits, up to now
-        levels_.change(next, now);
-        this->listeners_.publish({rate_event::limits_changed});
-        line_.fail_hopeless(levels_, now, [&](rate_waiter& w) { note_decided(w, ready); });
-        levels_.measure(now, line_);
+        serve_line(now, ready); // under the old limits, up to now
+        schedule_.change(next, now);
+        this->listeners_.publish({rate_limiter_event::limits_changed});
+        line_.fail_hopeless(schedule_, now,
+                            [&](rate_limiter_waiter& w) { note_decided(w, ready); });
+        schedule_.measure(now, line_);
         serve(now, ready);
-    });
-}
-
-template <class Threading, class Clock>
-rate_stats rate_limiter_state<Threading, Clock>::stats() noexcept
-{
-    return this->guarded([&] {
-        return rate_stats{granted_.load(std::memory_order_relaxed),
-                          rejected_.load(std::memory_order_relaxed), waited_, cancelled_,
-                          line_.waiting()};
     });
 }
 

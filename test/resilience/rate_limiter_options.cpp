@@ -11,9 +11,9 @@ namespace {
 
 using namespace limiters;
 
-BOOST_AUTO_TEST_SUITE(rate_options)
+BOOST_AUTO_TEST_SUITE(rate_limiter_settings)
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(no_more_wait_than_may, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(no_more_than_max_waiters_wait, P, kit::policies)
 {
     kit::drained_context io;
     limiter_of<P> l(io, per_second(10, 1), {.max_waiters = 2});
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(no_more_wait_than_may, P, kit::policies)
     BOOST_TEST(l.stats().waited == 3U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(nobody_waits_if_nobody_may, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(without_places_for_waiters_no_operation_waits, P, kit::policies)
 {
     kit::drained_context io;
     limiter_of<P> l(io, per_second(10, 1), {.max_waiters = 0});
@@ -48,7 +48,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(nobody_waits_if_nobody_may, P, kit::policies)
     BOOST_TEST((refused.error() == errc::rejected));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(stats_count_what_happens, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(stats_count_grants_rejections_waits_and_cancellations, P,
+                              kit::policies)
 {
     kit::drained_context io;
     limiter_of<P> l(io, per_second(10, 5), {.count_grants = true});
@@ -62,7 +63,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(stats_count_what_happens, P, kit::policies)
     BOOST_TEST(l.stats().waiting == 2U);
     signal.emit(asio::cancellation_type::total);
     pass(io, 200ms);
-    const turnstile::rate_stats s = l.stats();
+    const turnstile::rate_limiter_stats s = l.stats();
     BOOST_TEST(s.granted == 7U);
     BOOST_TEST(s.rejected == 1U);
     BOOST_TEST(s.waited == 1U);
@@ -70,12 +71,12 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(stats_count_what_happens, P, kit::policies)
     BOOST_TEST(s.waiting == 0U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_without_the_lock, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_called_without_the_lock, P, kit::policies)
 {
     kit::drained_context io;
-    std::vector<rate_event> events;
+    std::vector<rate_limiter_event> events;
     limiter_of<P> l(io, per_second(10, 2));
-    l.add_listener([&](const rate_event& e) {
+    l.add_listener([&](const rate_limiter_event& e) {
         events.push_back(e);
         (void)l.stats(); // would deadlock under the lock
         (void)l.time_until();
@@ -85,7 +86,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_without_the_lock, P, kit::polic
 
     BOOST_TEST(!l.try_acquire());
     BOOST_TEST_REQUIRE(events.size() == 1U);
-    BOOST_TEST(events[0].kind == rate_event::rejected);
+    BOOST_TEST(events[0].kind == rate_limiter_event::rejected);
     BOOST_TEST((events[0].code == errc::rate_limited));
     BOOST_TEST(events[0].permits == 1U);
     BOOST_TEST(events[0].retry_after.count() == nanoseconds(100ms).count());
@@ -95,18 +96,18 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_without_the_lock, P, kit::polic
     l.async_acquire(first.handler(nothing));
     l.async_acquire(1, 1ms, late.handler(nothing));
     BOOST_TEST_REQUIRE(events.size() == 3U);
-    BOOST_TEST(events[1].kind == rate_event::throttled);
-    BOOST_TEST(events[2].kind == rate_event::rejected);
+    BOOST_TEST(events[1].kind == rate_limiter_event::throttled);
+    BOOST_TEST(events[2].kind == rate_limiter_event::rejected);
     BOOST_TEST(events[2].retry_after.count() == nanoseconds(200ms).count());
 
     pass(io, 100ms);
     BOOST_TEST(first.succeeded());
     BOOST_TEST_REQUIRE(events.size() == 4U);
-    BOOST_TEST(events[3].kind == rate_event::recovered);
+    BOOST_TEST(events[3].kind == rate_limiter_event::recovered);
 
     l.set_limits(per_second(5, 2));
     BOOST_TEST_REQUIRE(events.size() == 5U);
-    BOOST_TEST(events[4].kind == rate_event::limits_changed);
+    BOOST_TEST(events[4].kind == rate_limiter_event::limits_changed);
 
     completion hopeless;
     l.async_acquire(2, 1s, hopeless.handler(nothing));
@@ -114,17 +115,17 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_without_the_lock, P, kit::polic
     pass(io, 0s);
     BOOST_TEST((hopeless.error() == errc::rate_limited));
     BOOST_TEST_REQUIRE(events.size() == 9U);
-    BOOST_TEST(events[5].kind == rate_event::throttled);
-    BOOST_TEST(events[6].kind == rate_event::limits_changed);
-    BOOST_TEST(events[7].kind == rate_event::rejected);
-    BOOST_TEST(events[8].kind == rate_event::recovered);
+    BOOST_TEST(events[5].kind == rate_limiter_event::throttled);
+    BOOST_TEST(events[6].kind == rate_limiter_event::limits_changed);
+    BOOST_TEST(events[7].kind == rate_limiter_event::rejected);
+    BOOST_TEST(events[8].kind == rate_limiter_event::recovered);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_that_throws_changes_nothing, P, kit::policies)
 {
     kit::drained_context io;
     limiter_of<P> l(io, per_second(10, 1), {.max_waiters = 1});
-    l.add_listener([](const rate_event&) { throw std::runtime_error("from a listener"); });
+    l.add_listener([](const rate_limiter_event&) { throw std::runtime_error("from a listener"); });
     BOOST_TEST(l.try_acquire());
     BOOST_TEST(!l.try_acquire());
     completion first;
@@ -136,16 +137,16 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_that_throws_changes_nothing, P, kit::po
     BOOST_TEST((second.error() == errc::rejected));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_why_a_waiter_was_rejected, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_event_says_why_a_waiter_was_rejected, P, kit::policies)
 {
     kit::drained_context io;
     limiter_of<P> l(io, per_second(10, 2));
     BOOST_TEST(l.try_acquire(2));
     completion first;
     l.async_acquire(2, first.handler(nothing));
-    std::vector<rate_event> rejected;
-    l.add_listener([&](const rate_event& e) {
-        if (e.kind == rate_event::rejected)
+    std::vector<rate_limiter_event> rejected;
+    l.add_listener([&](const rate_limiter_event& e) {
+        if (e.kind == rate_limiter_event::rejected)
             rejected.push_back(e);
     });
     l.set_limits(per_second(10, 1));
@@ -157,34 +158,35 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_why_a_waiter_was_rejected, P, k
     BOOST_TEST((rejected[0].retry_after == nanoseconds::max()));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_in_the_order_of_events, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(events_are_delivered_in_order, P, kit::policies)
 {
     kit::drained_context io;
     limiter_of<P> l(io, per_second(10, 1));
     BOOST_TEST(l.try_acquire());
-    std::vector<rate_event::kind_type> told;
-    l.add_listener([&](const rate_event& e) { told.push_back(e.kind); });
+    std::vector<rate_limiter_event::kind_type> kinds;
+    l.add_listener([&](const rate_limiter_event& e) { kinds.push_back(e.kind); });
     asio::cancellation_signal signal;
     completion first;
     completion second;
     l.async_acquire(asio::bind_cancellation_slot(signal.slot(), first.handler(nothing)));
     signal.emit(asio::cancellation_type::terminal);
-    l.async_acquire(second.handler(nothing)); // somebody waits again before anybody was told
-    const std::vector so_far{rate_event::throttled, rate_event::recovered, rate_event::throttled};
-    BOOST_TEST((told == so_far));
+    l.async_acquire(second.handler(nothing)); // waits before the first waiter is delivered
+    const std::vector so_far{rate_limiter_event::throttled, rate_limiter_event::recovered,
+                             rate_limiter_event::throttled};
+    BOOST_TEST((kinds == so_far));
     pass(io, 100ms);
     BOOST_TEST(second.succeeded());
-    BOOST_TEST_REQUIRE(told.size() == 4U);
-    BOOST_TEST(told.back() == rate_event::recovered);
+    BOOST_TEST_REQUIRE(kinds.size() == 4U);
+    BOOST_TEST(kinds.back() == rate_limiter_event::recovered);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_nothing_after_the_end, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(no_listener_is_called_after_the_destruction, P, kit::policies)
 {
     kit::drained_context io;
     auto l = std::make_unique<limiter_of<P>>(io, per_second(10, 1));
     BOOST_TEST(l->try_acquire());
     bool gone = false;
-    l->add_listener([&](const rate_event&) { BOOST_TEST(!gone); });
+    l->add_listener([&](const rate_limiter_event&) { BOOST_TEST(!gone); });
     completion waits;
     l->async_acquire(waits.handler(nothing));
     l.reset();
@@ -193,31 +195,31 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_is_told_nothing_after_the_end, P, kit::
     BOOST_TEST(waits.aborted());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_may_end_the_limiter, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_may_destroy_the_limiter, P, kit::policies)
 {
     kit::drained_context io;
     auto l = std::make_unique<limiter_of<P>>(io, per_second(10, 1));
     BOOST_TEST(l->try_acquire());
     completion waits;
     l->async_acquire(waits.handler(nothing));
-    l->add_listener([&](const rate_event&) { l.reset(); });
+    l->add_listener([&](const rate_limiter_event&) { l.reset(); });
     BOOST_TEST(!l->try_acquire());
     BOOST_TEST(!l);
     kit::run(io);
     BOOST_TEST(waits.aborted());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_removed_listener_is_told_nothing, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_removed_listener_is_not_called, P, kit::policies)
 {
     asio::io_context io;
     limiter_of<P> l(io, per_second(10, 1));
-    int told = 0;
-    const turnstile::listener_id id = l.add_listener([&](const rate_event&) { ++told; });
+    int calls = 0;
+    const turnstile::listener_id id = l.add_listener([&](const rate_limiter_event&) { ++calls; });
     BOOST_TEST(!l.try_acquire(2));
     BOOST_TEST(l.remove_listener(id));
     BOOST_TEST(!l.remove_listener(id));
     BOOST_TEST(!l.try_acquire(2));
-    BOOST_TEST(told == 1);
+    BOOST_TEST(calls == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,82 +1,93 @@
 // SPDX-License-Identifier: BSL-1.0
+// A shard of a keyed rate limiter: the keys whose hashes fall into it, with their buckets, waiters,
+// lock and timer. basic_keyed_rate_limiter has 16 shards, or one if it is confined to a strand.
+//
+// Keys are copied, hashed, compared and destroyed without the lock, so that user code may throw and
+// may use the limiter. For that, keys live in reference-counted entries.
+//
+// A key whose bucket is full, and to which nothing but the table refers, behaves like a key that
+// was never seen. Each new key makes the shard examine a few places of the table and remove such
+// keys.
 #pragma once
 
 #include <turnstile/detail/util/listener_list.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
-#include <turnstile/resilience/detail/key_table.hpp>
 #include <turnstile/resilience/detail/keyed_rate_limiter_state.hpp>
+#include <turnstile/resilience/detail/keyed_rate_limiter_table.hpp>
 #include <turnstile/resilience/detail/rate_limiter_request.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 
 namespace turnstile::inline v0_1::detail {
 
 template <class Key, class Threading>
-struct key_entry final : key_node<Threading> {
-    key_entry(std::size_t h, const Key& k) : key_node<Threading>(h), key(k) {}
+struct keyed_rate_limiter_entry final : keyed_rate_limiter_node<Threading> {
+    keyed_rate_limiter_entry(std::size_t h, const Key& k)
+        : keyed_rate_limiter_node<Threading>(h), key(k)
+    {
+    }
     const Key key;
 };
 
 template <class Key, class Threading>
-using key_entry_ptr = boost::intrusive_ptr<key_entry<Key, Threading>>;
+using keyed_rate_limiter_entry_ptr = boost::intrusive_ptr<keyed_rate_limiter_entry<Key, Threading>>;
 
-// What the listener of a keyed rate limiter is told.
+// A rejection that is to be reported to the listeners.
 template <class Key, class Threading>
-struct keyed_event {
-    key_entry_ptr<Key, Threading> entry;
-    rate_event what;
+struct keyed_rate_limiter_publication {
+    keyed_rate_limiter_entry_ptr<Key, Threading> entry;
+    errc code;
+    std::uint64_t permits;
+    nanoseconds retry_after;
 };
 
 template <class Key, class Threading>
-using keyed_listeners = listener_list<keyed_event<Key, Threading>, Threading>;
+using keyed_rate_limiter_listeners =
+    listener_list<keyed_rate_limiter_publication<Key, Threading>, Threading>;
 
-// Some of the keys of a keyed rate limiter. A key whose bucket is full, and that nothing refers
-// to, is no different from one never seen: with each new key a few old ones are looked at, and
-// such are dropped.
-//
-// Keys are copied, hashed, compared and destroyed without the lock. So that code may throw, and
-// use the limiter.
 template <class Key, class Equal, class Threading, class Clock>
-class key_shard final : public keyed_rate_limiter_state<Threading, Clock> {
+class keyed_rate_limiter_shard final : public keyed_rate_limiter_state<Threading, Clock> {
     using base = keyed_rate_limiter_state<Threading, Clock>;
-    using table = key_table<Threading>;
+    using table = keyed_rate_limiter_table<Threading>;
     using node = typename table::node;
 
 public:
-    using entry = key_entry<Key, Threading>;
+    using entry = keyed_rate_limiter_entry<Key, Threading>;
     using entry_ptr = boost::intrusive_ptr<entry>;
-    using listeners_type = keyed_listeners<Key, Threading>;
+    using listeners_type = keyed_rate_limiter_listeners<Key, Threading>;
 
     template <class Executor>
-    key_shard(const Executor& executor, const bandwidth& limit, std::size_t max_waiters,
-              nanoseconds origin, std::shared_ptr<listeners_type> listeners, const Equal& equal)
+    keyed_rate_limiter_shard(const Executor& executor, const bandwidth& limit,
+                             std::size_t max_waiters, nanoseconds origin,
+                             std::shared_ptr<listeners_type> listeners, const Equal& equal)
         : base(executor, limit, max_waiters, origin), listeners_(std::move(listeners)),
           equal_(equal)
     {
     }
 
-    // The entry of a key, or null.
+    // Returns the entry of a key, or null.
     entry_ptr find(const Key& key, std::size_t hash) { return search(key, hash, false); }
-    // The same, and a new one if need be. A request that can never be granted makes no key: it
-    // gets an entry of its own.
+    // Returns the entry of a key, and adds the key if necessary. For a request that can never be
+    // granted, returns an entry that is not in the table.
     entry_ptr find_or_add(const Key& key, std::size_t hash, std::uint64_t n)
     {
         const bool possible = this->guarded([&] { return n != 0 && n <= this->rule().burst(); });
         return possible ? search(key, hash, true) : entry_ptr(new entry(hash, key));
     }
 
-    wait_decision look(entry& e, std::uint64_t n, nanoseconds deadline, rate_stamp& stamp,
-                       nanoseconds& retry_after) noexcept
+    wait_decision try_acquire(entry& e, std::uint64_t n, nanoseconds deadline,
+                              rate_limiter_receipt& receipt, nanoseconds& retry_after) noexcept
     {
-        return update_and_notify([&](ready_list& ready) {
-            // An entry that is not in the table has no permits, also if the limit has changed.
+        return update_and_dispatch([&](ready_list& ready) {
+            // An entry that is not in the table has no permits, even if the limit has changed.
             const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-            return base::look(e, e.number == 0 && n != 0 ? most : n, deadline, stamp, retry_after,
-                              ready);
+            return base::attempt(e, e.number == 0 && n != 0 ? most : n, deadline, receipt,
+                                 retry_after, ready);
         });
     }
 
@@ -94,30 +105,30 @@ public:
         return this->guarded([&] { return table_.size(); });
     }
 
-    // Drops every key it can; how many. The lock is given up now and then.
+    // Removes all idle keys; returns their number. The lock is released now and then.
     std::size_t purge() noexcept
     {
-        std::size_t dropped = 0;
+        std::size_t removed = 0;
         std::size_t position = 0;
         bool more = true;
         while (more) {
-            dropped_keys some;
+            removed_keys some;
             this->guarded([&] {
                 const nanoseconds now = this->now();
-                for (int i = 0; i != 256 && position < table_.buckets(); ++i, ++position) {
-                    if (!forget(position, some, now))
+                for (int i = 0; i != 256 && position < table_.places(); ++i, ++position) {
+                    if (!remove_idle_at(position, some, now))
                         break;
                 }
-                more = position < table_.buckets();
+                more = position < table_.places();
             });
-            dropped += some.size;
+            removed += some.size;
         }
-        return dropped;
+        return removed;
     }
 
-    void change(const bandwidth& limit) noexcept
+    void set_limits(const bandwidth& limit) noexcept
     {
-        update_and_notify([&](ready_list& ready) {
+        update_and_dispatch([&](ready_list& ready) {
             const nanoseconds now = this->now();
             const gcra old = this->change_rule(limit, ready);
             this->convert(fresh_, old, now);
@@ -126,7 +137,7 @@ public:
         });
     }
 
-    // As of every state, for one that publishes what it decides in admit().
+    // As in observable_state: admit() may publish a rejection.
     void start(waiter& w) noexcept override
     {
         if (!listeners_->has_listeners())
@@ -137,17 +148,17 @@ public:
     }
 
 private:
-    // Keys that are taken out of the table, to be destroyed without the lock.
-    struct dropped_keys {
+    // Keys that were removed from the table, to be destroyed without the lock.
+    struct removed_keys {
         std::array<typename table::node_ptr, 32> nodes;
         std::size_t size = 0;
     };
 
-    // Looks at one entry with the same hash after the other. Each is kept by a reference while it
-    // is compared.
+    // Compares the key with one entry of the same hash after the other, without the lock; a
+    // reference keeps the entry meanwhile. Returns null if there is none and `add` is false.
     entry_ptr search(const Key& key, std::size_t hash, bool add)
     {
-        dropped_keys dropped;
+        removed_keys removed;
         typename table::room room;
         entry_ptr made;
         for (std::uint64_t seen = 0;;) {
@@ -161,9 +172,9 @@ private:
                 }
                 if (table_.room_needed() != 0)
                     table_.grow(room);
-                static_cast<key_slot&>(*made) = fresh_;
+                static_cast<keyed_rate_limiter_slot&>(*made) = fresh_;
                 table_.insert(made);
-                forget_some(dropped);
+                remove_some(removed);
                 return made;
             });
             if (!found && !add)
@@ -179,23 +190,23 @@ private:
         }
     }
 
-    // Looks at the next few buckets of the table: more than one for each new key, so that it
-    // has been everywhere before the table has doubled.
-    void forget_some(dropped_keys& out) noexcept
+    // Examines the next places of the table: more than one for each new key, so that all places are
+    // examined before the table has doubled.
+    void remove_some(removed_keys& out) noexcept
     {
         const nanoseconds now = this->now();
         for (int i = 0; i != 3; ++i, ++cursor_) {
-            if (cursor_ >= table_.buckets())
+            if (cursor_ >= table_.places())
                 cursor_ = 0;
-            if (!forget(cursor_, out, now))
+            if (!remove_idle_at(cursor_, out, now))
                 return;
         }
     }
 
-    // Takes the idle keys out of one bucket; false if there is no room for more.
-    bool forget(std::size_t position, dropped_keys& out, nanoseconds now) noexcept
+    // Removes the idle keys in one place of the table; returns false if `out` is full.
+    bool remove_idle_at(std::size_t position, removed_keys& out, nanoseconds now) noexcept
     {
-        return table_.forget(
+        return table_.remove_idle(
             position, [&](const node& n) { return this->is_idle(n, now); },
             [&](typename table::node_ptr& n) {
                 if (out.size == out.nodes.size())
@@ -207,31 +218,32 @@ private:
             });
     }
 
-    void publish(key_slot& slot, const rate_event& what) noexcept override
+    void publish(keyed_rate_limiter_slot& slot, errc code, std::uint64_t n,
+                 nanoseconds retry_after) noexcept override
     {
         if (listeners_->has_listeners())
-            listeners_->publish({&static_cast<entry&>(slot), what});
+            listeners_->publish({&static_cast<entry&>(slot), code, n, retry_after});
     }
 
-    // Runs f(ready) under the lock, then tells the listener what there is to tell.
+    // Runs f(ready) under the lock, then calls the listeners.
     template <class F>
-    auto update_and_notify(F f) noexcept
+    auto update_and_dispatch(F f) noexcept
     {
-        struct teller {
+        struct dispatcher {
             std::shared_ptr<listeners_type> listeners;
-            ~teller()
+            ~dispatcher()
             {
                 if (listeners)
                     listeners->dispatch();
             }
         } after;
         return this->update([&](ready_list& ready) {
-            struct look {
-                key_shard& shard;
-                teller& after;
-                ~look()
+            // A granted waiter may destroy the state as soon as the lock is released.
+            struct listeners_reference {
+                keyed_rate_limiter_shard& shard;
+                dispatcher& after;
+                ~listeners_reference()
                 {
-                    // Under the lock the state is still there.
                     if (shard.listeners_->has_pending_events())
                         after.listeners = shard.listeners_;
                 }
@@ -241,30 +253,30 @@ private:
     }
     void woken() noexcept override { listeners_->dispatch(); }
 
-    const std::shared_ptr<listeners_type> listeners_; // of the whole limiter
+    const std::shared_ptr<listeners_type> listeners_; // shared by all shards
     [[no_unique_address]] const Equal equal_;
     table table_;
-    // What a new key starts from: it may be one that was forgotten. Such a bucket was full, the
-    // last of them then; so if the clock has gone back since, it is not full yet.
-    key_slot fresh_;
+    // The slot of a new key, which may have been removed before. It is full when the last removed
+    // bucket was; so if the clock has gone back since, it is not full yet.
+    keyed_rate_limiter_slot fresh_;
     std::size_t cursor_ = 0;
 };
 
-// A wait for n permits of one key.
+// A wait for permits of one key.
 template <class Owner>
-struct keyed_request : rate_need {
+struct keyed_rate_limiter_request : rate_limiter_request_base {
     using executor_type = typename Owner::executor_type;
     using threading = typename Owner::threading_policy;
     using state_type = typename Owner::shard_type;
-    using waiter_type = keyed_waiter;
+    using waiter_type = keyed_rate_limiter_waiter;
 
-    keyed_request(Owner& o, const typename Owner::key_type& key, std::uint64_t permits,
-                  nanoseconds longest)
-        : rate_need{permits, longest}, owner(&o)
+    keyed_rate_limiter_request(Owner& o, const typename Owner::key_type& key, std::uint64_t n,
+                               nanoseconds longest)
+        : rate_limiter_request_base{n, longest}, owner(&o)
     {
         const std::size_t hash = o.hash(key);
-        shard = &o.shard(hash);
-        entry = shard->find_or_add(key, hash, permits);
+        shard = &o.shard_of(hash);
+        entry = shard->find_or_add(key, hash, n);
     }
 
     const executor_type& executor() const noexcept { return owner->executor(); }
@@ -273,12 +285,12 @@ struct keyed_request : rate_need {
     wait_decision try_now() noexcept
     {
         set_deadline(state_type::now());
-        return shard->look(*entry, n, deadline, stamp, retry_after);
+        return shard->try_acquire(*entry, permits, deadline, receipt, retry_after);
     }
-    void give_back() const noexcept { shard->give_back(*entry, n, stamp); }
-    void prepare(keyed_waiter& w) const noexcept
+    void give_back() const noexcept { shard->give_back(*entry, permits, receipt); }
+    void prepare(keyed_rate_limiter_waiter& w) const noexcept
     {
-        rate_need::prepare(w);
+        rate_limiter_request_base::prepare(w);
         w.slot = entry.get();
     }
 
