@@ -9,6 +9,7 @@
 #include <boost/asio/execution_context.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -33,6 +34,9 @@ public:
 
     /// The executor given at construction. Thread safe.
     executor_type get_executor() const noexcept { return executor_; }
+
+    /// The number of waiters: a hint, outdated as soon as it is returned.
+    [[nodiscard]] std::size_t waiting() const noexcept { return state().waiting(); }
 
 protected:
     template <class... Args>

@@ -97,6 +97,12 @@ public:
     bool retire() noexcept;
     bool is_alive() const noexcept { return alive_.load(std::memory_order_acquire); }
 
+    // The number of waiters. A state whose waiters queue elsewhere hides it with its own.
+    std::size_t waiting() noexcept
+    {
+        return guarded([&] { return waiting_; });
+    }
+
     friend void intrusive_ptr_add_ref(wait_state* s) noexcept { s->wait_state::add_reference(); }
     TURNSTILE_HOT friend void intrusive_ptr_release(wait_state* s) noexcept
     {
