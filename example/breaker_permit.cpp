@@ -25,7 +25,7 @@ int main()
 {
     asio::io_context io;
     // [breaker-options]
-    const turnstile::breaker_options options{
+    const turnstile::circuit_breaker_options options{
         .window = turnstile::count_window{20}, // the last 20 calls
         .failure_rate = 0.5,
         .minimum_calls = 10,

@@ -24,7 +24,7 @@ int main()
     // [/circuit-breaker]
 
     // [circuit-listener]
-    breaker.add_listener([&](const turnstile::circuit_change& change) {
+    breaker.add_listener([&](const turnstile::circuit_breaker_event& change) {
         if (change.to == circuit_state::open)
             std::cout << "Circuit OPEN after " << breaker.stats().failures << " failures\n";
         else if (change.to == circuit_state::half_open)

@@ -32,8 +32,8 @@ asio::awaitable<void> run()
 {
     // [hedge]
     int next = 0;
-    turnstile::hedge hedge(co_await asio::this_coro::executor,
-                           turnstile::hedge_policy::at_percentile(0.95, 5ms));
+    const auto executor = co_await asio::this_coro::executor;
+    turnstile::hedge hedge(executor, {.delay = 5ms, .percentile = 0.95});
     const auto ask_next = [&] { return ask(++next); };
     const std::string answer = co_await hedge.async_call(ask_next);
     // [/hedge]

@@ -36,10 +36,10 @@ BOOST_AUTO_TEST_SUITE(resilience_allocations)
 BOOST_AUTO_TEST_CASE_TEMPLATE(permits_of_a_breaker_do_not_allocate_in_any_state, B, breakers)
 {
     asio::io_context io;
-    for (const turnstile::breaker_options& options :
-         {turnstile::breaker_options{},
-          turnstile::breaker_options{.window = turnstile::count_window{}},
-          turnstile::breaker_options{.window = turnstile::time_window{}}}) {
+    for (const turnstile::circuit_breaker_options& options :
+         {turnstile::circuit_breaker_options{},
+          turnstile::circuit_breaker_options{.window = turnstile::count_window{}},
+          turnstile::circuit_breaker_options{.window = turnstile::time_window{}}}) {
         B breaker(io, options);
         BOOST_TEST(allocations_of([&] { breaker.try_acquire().success(); }) == 0U);
         BOOST_TEST(allocations_of([&] {

@@ -22,11 +22,11 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using kit::completion;
 using kit::manual_clock;
+using turnstile::bulkhead_event;
 using turnstile::bulkhead_options;
 using turnstile::call_outcome;
 using turnstile::errc;
 using turnstile::error_code;
-using turnstile::limit_change;
 using turnstile::nanoseconds;
 
 template <class Threading>
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(it_can_be_resized_while_in_use, P, kit::policies)
 {
     fixture<P> f({.limit = 2});
     std::string log;
-    f.bulkhead.add_listener([&](const limit_change& c) {
+    f.bulkhead.add_listener([&](const bulkhead_event& c) {
         log += std::to_string(c.from) + ">" + std::to_string(c.to) + " ";
     });
     f.fill();
@@ -423,7 +423,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_follows_the_calls, P, kit::polic
 {
     fixture<P> f({.limit = 10, .adaptive = turnstile::aimd_options{.maximum = 12, .backoff = 0.5}});
     std::vector<std::uint64_t> limits;
-    f.bulkhead.add_listener([&](const limit_change& c) { limits.push_back(c.to); });
+    f.bulkhead.add_listener([&](const bulkhead_event& c) { limits.push_back(c.to); });
     for (int round = 0; round != 8; ++round) {
         f.fill();
         manual_clock::shift(1ms);
@@ -432,12 +432,12 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_follows_the_calls, P, kit::polic
     BOOST_TEST(f.bulkhead.limit() == 12U);
     f.fill();
     manual_clock::shift(1ms);
-    f.held.front().drop();
+    f.held.front().failure();
     BOOST_TEST(f.bulkhead.limit() == 6U);
     f.held.back().ignore();
     f.held.clear();
     BOOST_TEST(f.bulkhead.stats().in_flight == 0U);
-    BOOST_TEST(f.bulkhead.stats().dropped == 1U);
+    BOOST_TEST(f.bulkhead.stats().failures == 1U);
     BOOST_TEST(limits.size() >= 3U);
     BOOST_TEST(limits[0] == 11U);
     BOOST_TEST(limits[1] == 12U);
@@ -500,7 +500,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(failed_calls_lower_an_adaptive_limit, P, kit::poli
             return status == 503 ? call_outcome::failure : call_outcome::success;
         },
         [](error_code, int) {});
-    BOOST_TEST(b.stats().dropped == 2U);
+    BOOST_TEST(b.stats().failures == 2U);
 }
 
 // It is not taken for a handler.
@@ -566,7 +566,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_may_call_and_end_the_bulkhead, P, kit::
     asio::io_context io;
     auto b = std::make_unique<bulkhead_of<P>>(io, bulkhead_options{.limit = 1});
     std::string log;
-    b->add_listener([&](const limit_change& c) {
+    b->add_listener([&](const bulkhead_event& c) {
         log += "(";
         if (c.to < 3)
             b->resize(c.to + 1);

@@ -88,11 +88,11 @@ BOOST_AUTO_TEST_CASE(every_stage_destroys_the_operation_before_the_caller_goes_o
     turnstile::bulkhead bulkhead(other);
     turnstile::rate_limiter limiter(other, turnstile::per_second(1000, 1000));
     turnstile::timeout timeout(other, 1h);
-    turnstile::hedge hedge(other, turnstile::hedge_policy::after(1h).attempts(1));
-    turnstile::retry retry(other, turnstile::retry_policy().attempts(1));
+    turnstile::hedge hedge(other, {.delay = 1h, .max_attempts = 1});
+    turnstile::retry retry(other, {.max_attempts = 1});
     const auto pipeline =
         turnstile::pipeline(other).circuit_breaker(breaker).bulkhead(bulkhead).retry(
-            turnstile::retry_policy().attempts(1));
+            {.max_attempts = 1});
     const auto empty = turnstile::pipeline(other);
     const auto with = [](const char* name, auto& stage) {
         check_all_captures(name, [&](auto op) { return stage.async_call(std::move(op)); });

@@ -23,9 +23,9 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using kit::completion;
 using kit::manual_clock;
-using turnstile::breaker_options;
 using turnstile::call_outcome;
-using turnstile::circuit_change;
+using turnstile::circuit_breaker_event;
+using turnstile::circuit_breaker_options;
 using turnstile::circuit_state;
 using turnstile::errc;
 using turnstile::error_code;
@@ -37,7 +37,7 @@ static_assert(!std::is_move_constructible_v<turnstile::circuit_breaker>);
 static_assert(std::is_nothrow_move_constructible_v<turnstile::circuit_breaker::permit_type>);
 static_assert(!std::is_copy_constructible_v<turnstile::circuit_breaker::permit_type>);
 
-breaker_options three_in_a_row()
+circuit_breaker_options three_in_a_row()
 {
     return {.window = turnstile::consecutive_failures{3}, .open_for = 50ms};
 }
@@ -77,9 +77,10 @@ private:
 
 template <class Threading>
 struct fixture {
-    explicit fixture(const breaker_options& options = three_in_a_row()) : breaker(io, options)
+    explicit fixture(const circuit_breaker_options& options = three_in_a_row())
+        : breaker(io, options)
     {
-        breaker.add_listener([this](const circuit_change& c) {
+        breaker.add_listener([this](const circuit_breaker_event& c) {
             log += letter(c.from);
             log += letter(c.to);
             log += ' ';
@@ -473,9 +474,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(calls_outlive_the_breaker, P, kit::policies)
     asio::io_context io;
     service backend;
     auto breaker = std::make_unique<breaker_of<P>>(
-        io, breaker_options{.window = {turnstile::consecutive_failures{1}}});
+        io, circuit_breaker_options{.window = {turnstile::consecutive_failures{1}}});
     bool told = false;
-    breaker->add_listener([&](const circuit_change&) { told = true; });
+    breaker->add_listener([&](const circuit_breaker_event&) { told = true; });
     completion c;
     breaker->async_call(backend.call(), c.handler([](int) {}));
     breaker.reset();
@@ -590,7 +591,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(listeners_may_call_the_breaker, P, kit::policies)
 {
     fixture<P> f;
     std::optional<turnstile::listener_id> id;
-    id = f.breaker.add_listener([&](const circuit_change& c) {
+    id = f.breaker.add_listener([&](const circuit_breaker_event& c) {
         f.log += "(";
         if (c.to == circuit_state::open)
             f.breaker.reset(); // told afterwards, not inside
@@ -610,7 +611,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_may_end_the_breaker, P, kit::policies)
     auto breaker = std::make_unique<breaker_of<P>>(io, three_in_a_row());
     completion c;
     breaker->async_wait_state(circuit_state::half_open, c.handler([] {}));
-    breaker->add_listener([&](const circuit_change&) { breaker.reset(); });
+    breaker->add_listener([&](const circuit_breaker_event&) { breaker.reset(); });
     breaker->force_open();
     BOOST_TEST(!breaker);
     kit::run(io);

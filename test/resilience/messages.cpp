@@ -21,8 +21,8 @@ using namespace std::chrono_literals;
 using kit::manual_clock;
 using turnstile::aimd_options;
 using turnstile::backoff;
-using turnstile::breaker_options;
 using turnstile::bulkhead_options;
+using turnstile::circuit_breaker_options;
 using turnstile::errc;
 using turnstile::gradient_options;
 using turnstile::nanoseconds;
@@ -43,9 +43,9 @@ std::string text_of(F f)
     return "nothing was thrown";
 }
 
-std::string breaker(const breaker_options& options)
+std::string breaker(const circuit_breaker_options& options)
 {
-    return text_of([&] { turnstile::breaker_policy policy(options); });
+    return text_of([&] { turnstile::circuit_breaker_machine policy(options); });
 }
 
 std::string bulkhead(const bulkhead_options& options)
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_SUITE(resilience_messages)
 
 BOOST_AUTO_TEST_CASE(a_breaker_names_the_option_that_is_wrong)
 {
-    const auto is = [](const breaker_options& options, const std::string& rule) {
+    const auto is = [](const circuit_breaker_options& options, const std::string& rule) {
         BOOST_TEST(breaker(options) == "circuit_breaker: " + rule);
     };
     is({.window = turnstile::consecutive_failures{0}},
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_bulkhead_names_the_option_that_is_wrong)
     is(gradient_options{.window = 0}, "gradient_options: window must not be 0");
 }
 
-BOOST_AUTO_TEST_CASE(policies_name_the_argument_that_is_wrong)
+BOOST_AUTO_TEST_CASE(backoff_hedge_and_retry_name_the_argument_that_is_wrong)
 {
     const auto is = [](auto make, const std::string& rule) { BOOST_TEST(text_of(make) == rule); };
     is([] { backoff::constant(-1ns); }, "backoff: the first delay must not be negative");
@@ -134,8 +134,20 @@ BOOST_AUTO_TEST_CASE(policies_name_the_argument_that_is_wrong)
     is([] { backoff::exponential(1ns, nan); }, "backoff: factor must be 1 or more");
     is([] { static_cast<void>(backoff::constant(1ns).capped(-1ns)); },
        "backoff: the cap must not be negative");
-    is([] { turnstile::hedge_policy::at_percentile(1.5, 1s); },
-       "hedge_policy: the percentile must be in (0, 1]");
+    const auto hedge = [&](const turnstile::hedge_options& options, const std::string& rule) {
+        is([&] { turnstile::hedge_machine machine(options); }, "hedge: " + rule);
+    };
+    hedge({.delay = -1ns}, "delay must not be negative");
+    hedge({.percentile = 1.5}, "percentile must be in (0, 1]");
+    hedge({.max_attempts = 17}, "max_attempts must be in [1, 16]");
+    const auto retry = [&](const turnstile::retry_options& options, const std::string& rule) {
+        is([&] { turnstile::retry_machine machine(options, 0ns, 0); }, "retry: " + rule);
+        asio::io_context io;
+        is([&] { turnstile::retry made(io, options); }, "retry: " + rule);
+    };
+    retry({.max_attempts = 0}, "max_attempts must not be 0");
+    retry({.attempt_timeout = -1ns}, "attempt_timeout must not be negative");
+    retry({.total_timeout = -1ns}, "total_timeout must not be negative");
 }
 
 BOOST_AUTO_TEST_CASE(a_timeout_says_how_long_it_was)
@@ -169,17 +181,18 @@ BOOST_AUTO_TEST_CASE(of_several_timeouts_the_message_says_which_one_it_was)
 
 BOOST_AUTO_TEST_CASE(a_retry_says_which_of_its_limits_it_was)
 {
-    const auto text = [](auto policy) {
+    const auto text = [](const turnstile::retry_options& options) {
         return timeout_text([&](const any& executor, auto op, auto done) {
-            turnstile::async_retry<manual_clock>(executor, policy, op, done);
+            turnstile::async_retry<manual_clock>(executor, options, op, done);
         });
     };
-    const auto policy = turnstile::retry_policy().attempts(1);
-    BOOST_TEST(text(policy.timeout_each(300ms)) == "retry: timeout_each of 300ms");
-    BOOST_TEST(text(policy.timeout_total(10s)) == "retry: timeout_total of 10s");
-    BOOST_TEST(text(policy.timeout_each(300ms).timeout_total(10s)) ==
-               "retry: timeout_each of 300ms");
-    BOOST_TEST(text(policy.timeout_each(1h).timeout_total(10s)) == "retry: timeout_total of 10s");
+    BOOST_TEST(text({.max_attempts = 1, .attempt_timeout = 300ms}) ==
+               "retry: attempt_timeout of 300ms");
+    BOOST_TEST(text({.max_attempts = 1, .total_timeout = 10s}) == "retry: total_timeout of 10s");
+    BOOST_TEST(text({.max_attempts = 1, .attempt_timeout = 300ms, .total_timeout = 10s}) ==
+               "retry: attempt_timeout of 300ms");
+    BOOST_TEST(text({.max_attempts = 1, .attempt_timeout = 1h, .total_timeout = 10s}) ==
+               "retry: total_timeout of 10s");
 }
 
 BOOST_AUTO_TEST_CASE(a_wait_for_a_place_that_took_too_long_says_so)

@@ -188,16 +188,19 @@ void sweep_all(bool is_always_called)
     });
     if constexpr (std::is_default_constructible_v<Value>) {
         run("retry", [](asio::io_context& io, auto op, auto handler) {
-            const auto policy = turnstile::retry_policy().attempts(1);
-            turnstile::async_retry<manual_clock>(io.get_executor(), policy, op, std::move(handler));
+            const turnstile::retry_options options{.max_attempts = 1};
+            turnstile::async_retry<manual_clock>(io.get_executor(), options, op,
+                                                 std::move(handler));
         });
         run("retry with a timeout", [](asio::io_context& io, auto op, auto handler) {
-            const auto policy = turnstile::retry_policy().attempts(1).timeout_each(1h);
-            turnstile::async_retry<manual_clock>(io.get_executor(), policy, op, std::move(handler));
+            const turnstile::retry_options options{.max_attempts = 1, .attempt_timeout = 1h};
+            turnstile::async_retry<manual_clock>(io.get_executor(), options, op,
+                                                 std::move(handler));
         });
         run("hedge", [](asio::io_context& io, auto op, auto handler) {
-            const auto policy = turnstile::hedge_policy::after(1h).attempts(1);
-            turnstile::async_hedge<manual_clock>(io.get_executor(), policy, op, std::move(handler));
+            const turnstile::hedge_options options{.delay = 1h, .max_attempts = 1};
+            turnstile::async_hedge<manual_clock>(io.get_executor(), options, op,
+                                                 std::move(handler));
         });
     }
 }

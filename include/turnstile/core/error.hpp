@@ -13,25 +13,23 @@ namespace turnstile::inline v0_1 {
 /// Every error Turnstile itself reports. Each compares equal to the `std::errc` /
 /// `boost::system::errc` condition that fits it best.
 enum class errc {
-    closed = 1,        ///< The object was closed; it takes no more operations.
-    timed_out,         ///< The time allowed for the operation ran out.
-    broken,            ///< The barrier was broken by another party.
-    over_release,      ///< The release would exceed the maximum; nothing was released.
-    not_locked,        ///< The mutex is not locked, so it cannot be unlocked or waited with.
-    negative_count,    ///< The count would fall below its lower bound; it was left as it was.
-    too_large,         ///< More was asked for than the object can ever give.
-    invalid_argument,  ///< An argument is out of its range; the call did nothing.
-    rejected,          ///< There is no room for this operation, and its policy is not to wait.
-    rate_limited,      ///< The rate limit leaves no room for this operation now.
-    circuit_open,      ///< The circuit breaker is open.
-    retries_exhausted, ///< Every attempt allowed has failed; for those who retry themselves:
-                       ///< `retry` delivers what the last attempt has ended with.
-    over_count,        ///< The count would rise above its upper bound; it was left as it was.
-    predicate_failed,  ///< The predicate that was waited for threw an exception.
-    sender_gone,       ///< The sending end is gone, and has sent nothing.
-    upgrade_conflict,  ///< Another upgrade waits already; both would wait for each other.
-    operation_failed,  ///< The operation threw an exception that carries no error code.
-    context_mismatch,  ///< The mutex and the condition are of different execution contexts.
+    closed = 1,       ///< The object was closed; it takes no more operations.
+    timed_out,        ///< The time allowed for the operation ran out.
+    broken,           ///< The barrier was broken by another party.
+    over_release,     ///< The release would exceed the maximum; nothing was released.
+    not_locked,       ///< The mutex is not locked, so it cannot be unlocked or waited with.
+    negative_count,   ///< The count would fall below its lower bound; it was left as it was.
+    too_large,        ///< More was asked for than the object can ever give.
+    invalid_argument, ///< An argument is out of its range; the call did nothing.
+    rejected,         ///< There is no room for this operation, and its policy is not to wait.
+    rate_limited,     ///< The rate limit leaves no room for this operation now.
+    circuit_open,     ///< The circuit breaker is open.
+    over_count,       ///< The count would rise above its upper bound; it was left as it was.
+    predicate_failed, ///< The predicate that was waited for threw an exception.
+    sender_gone,      ///< The sending end is gone, and has sent nothing.
+    upgrade_conflict, ///< Another upgrade waits already; both would wait for each other.
+    operation_failed, ///< The operation threw an exception that carries no error code.
+    context_mismatch, ///< The mutex and the condition are of different execution contexts.
 };
 
 /// The category of `errc`, named "turnstile".

@@ -79,8 +79,10 @@ private:
 /// - the operation is taken by value or forwarding reference, and may be any `operation`;
 /// - the signature is `operation_signature_t<Op>`, and results pass through unchanged;
 /// - a failure of the stage's own (`errc::circuit_open`, ...) takes the place of the
-///   operation's: `detail::result_traits<Signature>::from_error(ec)`;
+///   operation's;
 /// - the handler's executor, allocator and cancellation slot are the operation's, too.
+///
+/// `resilience/stage.hpp` has functions for such classes.
 template <class Stage, class Op>
 concept stage_for = operation<Op> && requires(Stage& stage, Op op)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <turnstile/resilience/breaker_policy.hpp>
+#include <turnstile/resilience/circuit_breaker_machine.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -22,9 +22,9 @@ std::ostream& operator<<(std::ostream& out, circuit_state state)
 namespace {
 
 using namespace std::chrono_literals;
-using turnstile::breaker_options;
-using turnstile::breaker_policy;
-using turnstile::breaker_ticket;
+using turnstile::circuit_breaker_options;
+using turnstile::circuit_breaker_machine;
+using turnstile::circuit_breaker_ticket;
 using turnstile::call_outcome;
 using turnstile::call_tally;
 using turnstile::circuit_state;
@@ -32,7 +32,7 @@ using turnstile::nanoseconds;
 
 // A policy, and a clock that the test moves.
 struct driven {
-    explicit driven(const breaker_options& options) : policy(options) {}
+    explicit driven(const circuit_breaker_options& options) : policy(options) {}
 
     void pass(nanoseconds by)
     {
@@ -44,12 +44,12 @@ struct driven {
         while (policy.advance(now)) {
         }
     }
-    std::optional<breaker_ticket> admit()
+    std::optional<circuit_breaker_ticket> admit()
     {
         catch_up();
         return policy.admit(now);
     }
-    void report(const breaker_ticket& ticket, call_outcome outcome)
+    void report(const circuit_breaker_ticket& ticket, call_outcome outcome)
     {
         catch_up();
         policy.report(ticket, outcome, now);
@@ -78,16 +78,16 @@ struct driven {
     }
     circuit_state state() const { return policy.state(); }
 
-    breaker_policy policy;
+    circuit_breaker_machine policy;
     nanoseconds now = 1h;
 };
 
-breaker_options three_in_a_row()
+circuit_breaker_options three_in_a_row()
 {
     return {.window = turnstile::consecutive_failures{3}, .open_for = 50ms};
 }
 
-breaker_options last(std::uint32_t size, double rate, std::uint32_t minimum)
+circuit_breaker_options last(std::uint32_t size, double rate, std::uint32_t minimum)
 {
     return {.window = turnstile::count_window{size},
             .failure_rate = rate,
@@ -100,10 +100,10 @@ BOOST_AUTO_TEST_SUITE(breaker_policy_)
 BOOST_AUTO_TEST_CASE(bad_options_are_refused)
 {
     const auto refused = [](auto change) {
-        breaker_options options;
+        circuit_breaker_options options;
         change(options);
         try {
-            breaker_policy policy(options);
+            circuit_breaker_machine policy(options);
         } catch (const turnstile::system_error& e) {
             return e.code() == turnstile::errc::invalid_argument;
         }
@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(no_more_than_so_many_probes_are_out)
     driven b(options);
     b.fail(3);
     b.pass(50ms);
-    std::vector<breaker_ticket> probes;
+    std::vector<circuit_breaker_ticket> probes;
     for (int i = 0; i != 100; ++i) {
         if (auto ticket = b.admit())
             probes.push_back(*ticket);
@@ -509,7 +509,7 @@ BOOST_AUTO_TEST_CASE(the_earliest_deadline_of_several_probes_opens_it)
 BOOST_AUTO_TEST_CASE(late_results_of_an_earlier_state_change_nothing)
 {
     driven b(three_in_a_row());
-    std::vector<breaker_ticket> early;
+    std::vector<circuit_breaker_ticket> early;
     for (int i = 0; i != 20; ++i)
         early.push_back(*b.admit());
     std::size_t next = 0;

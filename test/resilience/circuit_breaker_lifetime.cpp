@@ -36,7 +36,7 @@ class scene {
 public:
     explicit scene(bool half_open) : half_open_(half_open)
     {
-        breaker_->add_listener([this](const turnstile::circuit_change&) { ++told_; });
+        breaker_->add_listener([this](const turnstile::circuit_breaker_event&) { ++told_; });
         if (half_open) {
             breaker_->try_acquire().failure(); // opens it, and the open time is over at once
             BOOST_TEST((breaker_->state() == circuit_state::half_open));
@@ -94,7 +94,7 @@ private:
     std::unique_ptr<asio::steady_timer> timer_ =
         std::make_unique<asio::steady_timer>(*io_, asio::steady_timer::time_point::max());
     std::unique_ptr<breaker_of<Threading>> breaker_ = std::make_unique<breaker_of<Threading>>(
-        *io_, turnstile::breaker_options{.window = turnstile::consecutive_failures{1},
+        *io_, turnstile::circuit_breaker_options{.window = turnstile::consecutive_failures{1},
                                          .probes = 3,
                                          .success_threshold = 3,
                                          .open_for = 0s,
