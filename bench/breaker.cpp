@@ -41,8 +41,8 @@ void enroll_window(const std::string& name)
     enroll_window<last_hundred>("breaker_count");
     enroll_window<last_seconds>("breaker_time");
 
-    enroll_calls<stage_calls<turnstile::circuit_breaker>>("circuit_breaker_call/ours");
-    enroll_calls<stage_calls<turnstile::local::circuit_breaker>>("circuit_breaker_call/local");
+    enroll_calls<stage_calls<turnstile::circuit_breaker>>("breaker_call/ours");
+    enroll_calls<stage_calls<turnstile::local::circuit_breaker>>("breaker_call/local");
     enroll_calls<stage_calls<turnstile::bulkhead>>("bulkhead_call/ours");
     enroll_calls<stage_calls<turnstile::local::bulkhead>>("bulkhead_call/local");
     enroll_calls<direct_calls>("floor/direct_call");

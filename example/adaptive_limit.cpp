@@ -76,7 +76,7 @@ void simulate(const char* name, const turnstile::limit_options& adaptive)
         calls.pop_back();
         virtual_clock::elapsed = done.end;
         if (done.given_up)
-            done.permit.drop();
+            done.permit.failure();
         else
             done.permit.release();
 

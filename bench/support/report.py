@@ -59,7 +59,7 @@ ROWS = [
     ("breaker", "breaker, a closed circuit", None),
     ("breaker_count", "breaker, the last 100 calls", None),
     ("breaker_time", "breaker, a window of time", None),
-    ("circuit_breaker_call", "async_call through a breaker", "direct_call"),
+    ("breaker_call", "async_call through a breaker", "direct_call"),
     ("bulkhead_call", "async_call through a bulkhead", "direct_call"),
     ("bulkhead", "bulkhead, uncontended", "nested_call"),
     ("bulkhead_contended", "bulkhead, 10 of 100", "post"),

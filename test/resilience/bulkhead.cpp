@@ -109,6 +109,42 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(no_more_than_the_limit_are_inside, P, kit::policie
     BOOST_TEST(f.bulkhead.stats().in_flight == 0U);
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(it_says_how_many_wait, P, kit::policies)
+{
+    fixture<P> f({.limit = 1});
+    f.fill();
+    BOOST_TEST(f.bulkhead.waiting() == 0U);
+    completion first;
+    completion second;
+    f.acquire(first);
+    f.acquire(second);
+    BOOST_TEST(f.bulkhead.waiting() == 2U);
+    BOOST_TEST(f.bulkhead.stats().waiting == 2U);
+    f.release_one();
+    BOOST_TEST(f.bulkhead.waiting() == 1U);
+    kit::poll_leaves_work(f.io);
+    f.release_one();
+    kit::run(f.io);
+    BOOST_TEST(f.bulkhead.waiting() == 0U);
+    BOOST_TEST(first.succeeded());
+    BOOST_TEST(second.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_failed_try_says_why, P, kit::policies)
+{
+    fixture<P> f({.limit = 1});
+    error_code ec = errc::closed;
+    auto permit = f.bulkhead.try_acquire(ec);
+    BOOST_TEST(static_cast<bool>(permit));
+    BOOST_TEST(!ec);
+    BOOST_TEST(!f.bulkhead.try_acquire(ec));
+    BOOST_TEST(ec == errc::rejected);
+    permit.success();
+    BOOST_TEST(!permit);
+    BOOST_TEST(static_cast<bool>(f.bulkhead.try_acquire(ec)));
+    BOOST_TEST(!ec);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(one_too_many_is_rejected, P, kit::policies)
 {
     fixture<P> f({.limit = 1, .max_queue = 2});

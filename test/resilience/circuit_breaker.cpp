@@ -541,6 +541,45 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(with_a_waiter_a_hung_probe_opens_it_by_itself, P, 
     BOOST_TEST(f.log == "co oh ho oh hc ");
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(it_says_how_many_wait, P, kit::policies)
+{
+    kit::drained_context io;
+    breaker_of<P> breaker(io);
+    BOOST_TEST(breaker.waiting() == 0U);
+    completion open;
+    completion half_open;
+    breaker.async_wait_state(circuit_state::open, open.handler([] {}));
+    BOOST_TEST(breaker.waiting() == 1U);
+    asio::cancellation_signal signal;
+    breaker.async_wait_state(circuit_state::half_open,
+                             asio::bind_cancellation_slot(signal.slot(), half_open.handler([] {})));
+    BOOST_TEST(breaker.waiting() == 2U);
+    breaker.force_open();
+    BOOST_TEST(breaker.waiting() == 1U);
+    kit::poll_leaves_work(io);
+    signal.emit(asio::cancellation_type::terminal);
+    kit::run(io);
+    BOOST_TEST(breaker.waiting() == 0U);
+    BOOST_TEST(open.succeeded());
+    BOOST_TEST(half_open.aborted());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_failed_try_says_why, P, kit::policies)
+{
+    kit::drained_context io;
+    breaker_of<P> breaker(io);
+    error_code ec = errc::closed;
+    auto permit = breaker.try_acquire(ec);
+    BOOST_TEST(static_cast<bool>(permit));
+    BOOST_TEST(!ec);
+    permit.release();
+    BOOST_TEST(!permit);
+    BOOST_TEST(breaker.stats().ignored == 1U);
+    breaker.force_open();
+    BOOST_TEST(!breaker.try_acquire(ec));
+    BOOST_TEST(ec == errc::circuit_open);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_state_that_does_not_last_still_counts, P, kit::policies)
 {
     fixture<P> f;

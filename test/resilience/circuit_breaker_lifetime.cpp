@@ -94,14 +94,15 @@ private:
     std::unique_ptr<asio::steady_timer> timer_ =
         std::make_unique<asio::steady_timer>(*io_, asio::steady_timer::time_point::max());
     std::unique_ptr<breaker_of<Threading>> breaker_ = std::make_unique<breaker_of<Threading>>(
-        *io_, turnstile::circuit_breaker_options{.window = turnstile::consecutive_failures{1},
-                                         .probes = 3,
-                                         .success_threshold = 3,
-                                         .open_for = 0s,
-                                         .break_duration = [this](const turnstile::break_info&) {
-                                             ++asked_;
-                                             return 0ns;
-                                         }});
+        *io_,
+        turnstile::circuit_breaker_options{.window = turnstile::consecutive_failures{1},
+                                           .probes = 3,
+                                           .success_threshold = 3,
+                                           .open_for = 0s,
+                                           .break_duration = [this](const turnstile::break_info&) {
+                                               ++asked_;
+                                               return 0ns;
+                                           }});
     typename breaker_of<Threading>::permit_type permit_;
 };
 

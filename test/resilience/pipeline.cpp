@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_coroutine_runs_inside_with_the_default_token)
     int result = 0;
     turnstile::circuit_breaker breaker(io);
     const auto p = pipeline()
-                       .retry(policy.backoff(turnstile::backoff::constant(0s)))
+                       .retry({.backoff = turnstile::backoff::constant(0s)})
                        .circuit_breaker(breaker)
                        .timeout(1h);
     asio::co_spawn(

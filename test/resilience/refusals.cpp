@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(an_adaptive_limit_learns_nothing_from_a_refusal)
     operation.fail(0, errc::circuit_open);
     kit::run(io);
     BOOST_TEST(bulkhead.limit() == 10U);
-    BOOST_TEST(bulkhead.stats().dropped == 0U);
+    BOOST_TEST(bulkhead.stats().failures == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_rule_of_the_users_own_decides_about_refusals)

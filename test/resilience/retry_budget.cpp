@@ -14,6 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using turnstile::nanoseconds;
 using turnstile::retry_budget;
+using turnstile::retry_budget_options;
 
 // Withdraws until there is no more.
 int drain(retry_budget& b, nanoseconds now)

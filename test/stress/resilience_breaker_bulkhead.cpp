@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(an_adaptive_limit_learns_from_all_threads)
         for (int i = 0; i != rounds; ++i) {
             auto permit = bulkhead.try_acquire();
             if ((i + id) % 17 == 0)
-                permit.drop();
+                permit.failure();
         }
     });
     BOOST_TEST(bulkhead.stats().in_flight == 0U);
