@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A circuit breaker around something that is not an asynchronous operation, with rates over a
-// window, probes, and a break that grows.
+// Permits of a circuit breaker, for code that is not an asynchronous operation; with a failure rate
+// over a window, several probes, and an open time that grows.
 #include <turnstile/resilience/circuit_breaker.hpp>
 
 #include <boost/asio/io_context.hpp>

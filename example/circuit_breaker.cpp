@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A service goes down and comes back; the circuit breaker stands in between.
+// A circuit breaker in front of a service that fails and recovers.
 #include <turnstile/resilience/circuit_breaker.hpp>
 
 #include <boost/asio/co_spawn.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Two replicas, one of which is stuck. A call that takes longer than usual is sent to the other
-// one as well; the first answer counts, and the slow call is cancelled.
+// Two replicas, one of which does not answer. A call that takes longer than usual is also sent to
+// the other one; the first answer is the result, and the slow call is cancelled.
 
 #include <turnstile/resilience/hedge.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A pipeline around HTTP GET requests to a server on this machine, which becomes slow, then
-// breaks, and recovers: timeouts, a retry, and a circuit breaker that spares it.
+// A pipeline of timeouts, a retry and a circuit breaker around HTTP GET requests to a local server,
+// which becomes slow, fails, and recovers.
 
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/pipeline.hpp>
@@ -34,7 +34,7 @@ struct server {
         http::request<http::empty_body> request;
         co_await http::async_read(client, buffer, request, asio::use_awaitable);
         ++requests;
-        if (now == mood::slow) // until the client gives up
+        if (now == mood::slow) // until the client closes the connection
             co_await client.async_wait(tcp::socket::wait_read, asio::use_awaitable);
         http::response<http::string_body> response(
             now == mood::broken ? http::status::internal_server_error : http::status::ok, 11);

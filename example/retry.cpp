@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Retries with jitter against a TCP server on this machine that fails in every way: it hangs
-// up, it is silent, it asks for patience; and then it answers.
+// Retries with jitter against a local TCP server that closes the connection, does not answer, is
+// busy, and finally answers.
 
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/retry.hpp>
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What the server does with each connection, one after the other.
+// How the server treats a connection.
 enum class mood { hang_up, be_silent, ask_for_patience, answer };
 
 asio::awaitable<void> serve(tcp::acceptor& acceptor, std::vector<mood> moods)
