@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(aimd_takes_a_call_over_the_timeout_for_dropped)
     aimd_machine limit({.backoff = 0.5, .timeout = 100ms}, 100);
     limit.update({1h, 1h + 100ms, 100, false});
     BOOST_TEST(limit.limit() == 100U);
-    limit.update({2h, 2h + 100ms + 1ns, 1, false}); // however few are out
+    limit.update({2h, 2h + 100ms + 1ns, 1, false}); // even with one outstanding call
     BOOST_TEST(limit.limit() == 50U);
 }
 
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(gradient_moves_once_for_each_round)
 {
     gradient_machine limit({.smoothing = 1.0, .head_room = 10}, 20);
     rounds r{limit};
-    r.full(10ms); // half of these make a round, and the others belong to the limit before
+    r.full(10ms); // half of them make a round; the others started under the earlier limit
     BOOST_TEST(limit.limit() == 30U);
     for (int i = 0; i != 100; ++i)
         limit.update({1h, 1h + 1s, 30, false});
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(gradient_does_not_move_when_it_is_not_used)
     for (int i = 0; i != 100; ++i)
         limit.update({1h + i * 1s, 1h + i * 1s + 10ms * i, 9, false});
     BOOST_TEST(limit.limit() == 20U);
-    BOOST_TEST((limit.usual_latency() > 10ms)); // but it has learned
+    BOOST_TEST((limit.usual_latency() > 10ms)); // it has learned the latency
 }
 
 BOOST_AUTO_TEST_CASE(gradient_shrinks_once_for_all_that_were_dropped_together)
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(gradient_gets_over_a_slow_time)
 {
     gradient_machine limit({.maximum = 60, .window = 10000}, 60);
     rounds r{limit};
-    r.full(50, 1s); // slow is now usual
+    r.full(50, 1s); // the slow latency has become the usual one
     BOOST_TEST((limit.usual_latency() > 900ms));
     r.full(100, 10ms);
     BOOST_TEST((limit.usual_latency() < 30ms));

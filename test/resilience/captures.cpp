@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What an operation has captured is destroyed before the caller of the stage goes on.
+// The values that an operation has captured are destroyed before the caller of the stage continues.
 #include "kit/run.hpp"
 
 #include <turnstile/resilience/pipeline.hpp>
@@ -29,7 +29,7 @@ asio::awaitable<int> finish(end how)
     co_return 7;
 }
 
-// Calls an operation that owns a value, and looks right after the call whether it still lives.
+// Calls an operation that owns a value, and checks right after the call whether it still exists.
 template <class Call, class Make>
 void check_captures(const std::string& name, Call call, Make make)
 {

@@ -44,7 +44,7 @@ circuit_breaker_options three_in_a_row()
 
 constexpr char letter(circuit_state state) { return "coh"[static_cast<int>(state)]; }
 
-// An operation that ends when the test says so, with an error and a number.
+// An operation that the test completes, with an error and a number.
 class service {
 public:
     auto call()
@@ -87,7 +87,7 @@ struct fixture {
         });
     }
 
-    // Calls the service, which answers at once; what the caller gets.
+    // Calls the service, which answers at once, and returns the result.
     error_code call(error_code ec = {}, int n = 0)
     {
         error_code result;
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_dropped_probe_makes_room_for_another, P, kit::po
         BOOST_TEST(moved.is_probe());
     }
     auto probe = f.breaker.try_acquire();
-    probe = {}; // assigning over it drops it, too
+    probe = {}; // assignment drops it, too
     BOOST_TEST((f.breaker.state() == circuit_state::half_open));
     f.breaker.try_acquire().success();
     BOOST_TEST((f.breaker.state() == circuit_state::closed));
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_hundred_threads_at_the_end_of_the_open_time_get_exactly_t
                 auto permit = breaker.try_acquire();
                 admitted += permit ? 1 : 0;
                 ++arrived;
-                while (arrived != 100) // keeps its permit until all have asked
+                while (arrived != 100) // keeps its permit until every thread has tried
                     std::this_thread::yield();
             });
         for (auto& t : callers)
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(coroutines_are_called_and_their_exceptions_count, 
     BOOST_TEST(f.log == "co oh hc ");
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(what_is_thrown_while_starting_is_a_failure, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_exception_while_starting_is_a_failure, P, kit::policies)
 {
     fixture<P> f;
     f.backend.throws = true;
@@ -426,7 +426,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(results_are_classified_by_a_rule_of_their_own, P, 
     BOOST_TEST((f.breaker.state() == circuit_state::open));
 }
 
-// It is not taken for a handler.
+// A classifier is not mistaken for a handler.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_rule_needs_no_token, P, kit::policies)
 {
     fixture<P> f;
@@ -591,7 +591,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_state_that_does_not_last_still_counts, P, kit::p
     BOOST_TEST(c.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(the_timer_is_no_work_once_nobody_waits, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_timer_is_no_work_without_waiters, P, kit::policies)
 {
     fixture<P> f;
     f.fail(3);
@@ -633,7 +633,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(listeners_may_call_the_breaker, P, kit::policies)
     id = f.breaker.add_listener([&](const circuit_breaker_event& c) {
         f.log += "(";
         if (c.to == circuit_state::open)
-            f.breaker.reset(); // told afterwards, not inside
+            f.breaker.reset(); // dispatched after this listener has returned
         else
             BOOST_TEST(f.breaker.remove_listener(*id));
         f.log += ")";
@@ -657,7 +657,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_may_end_the_breaker, P, kit::policies)
     BOOST_TEST(c.aborted());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_that_outlives_the_breaker_asks_no_rule, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_that_outlives_the_breaker_calls_no_classifier, P,
+                              kit::policies)
 {
     asio::io_context io;
     auto options = three_in_a_row();
@@ -689,7 +690,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_that_outlives_the_breaker_asks_no_rule, P, 
     BOOST_TEST(ended.size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_generator_that_throws_leaves_what_was_proposed, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_generator_that_throws_leaves_the_proposed_duration, P,
+                              kit::policies)
 {
     auto options = three_in_a_row();
     options.break_duration = [](const turnstile::break_info&) -> turnstile::nanoseconds {

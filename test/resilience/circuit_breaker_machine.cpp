@@ -55,7 +55,7 @@ struct driven {
         catch_up();
         machine.report(ticket, outcome, now);
     }
-    // A call that takes no time, or so long; whether it was admitted.
+    // Makes a call of this duration; returns whether it was admitted.
     bool call(call_outcome outcome, nanoseconds lasting = 0ns)
     {
         const auto ticket = admit();
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(enough_successful_probes_close_it)
     b.succeed(1);
     BOOST_TEST(b.state() == circuit_state::closed);
     BOOST_TEST(b.machine.changed_from() == circuit_state::half_open);
-    b.fail(2); // nothing is left of the failures before
+    b.fail(2); // earlier failures are forgotten
     BOOST_TEST(b.state() == circuit_state::closed);
 }
 
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(a_hung_probe_has_failed_at_its_deadline)
     BOOST_TEST(b.state() == circuit_state::half_open);
     const auto second = b.admit();
     BOOST_TEST(second.has_value());
-    b.report(*hung, call_outcome::success); // too late to matter
+    b.report(*hung, call_outcome::success); // too late
     BOOST_TEST(b.state() == circuit_state::half_open);
     BOOST_TEST(b.machine.probes_out() == 1U);
     b.report(*second, call_outcome::success);
@@ -390,7 +390,7 @@ BOOST_AUTO_TEST_CASE(a_hung_probe_noticed_late_does_not_make_the_break_longer)
     b.fail(3);
     b.pass(50ms);
     BOOST_TEST(b.admit().has_value());
-    b.now += 1s + 50ms; // nobody has called in between
+    b.now += 1s + 50ms; // no call in between
     BOOST_TEST(b.machine.advance(b.now));
     BOOST_TEST(b.state() == circuit_state::open);
     BOOST_TEST(b.machine.advance(b.now));
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(only_the_probe_that_hangs_is_overdue)
     b.pass(500ms);
     const auto second = b.admit();
     b.report(*first, call_outcome::success);
-    b.pass(500ms); // the first's deadline
+    b.pass(500ms); // the deadline of the first probe
     BOOST_TEST(b.state() == circuit_state::half_open);
     b.pass(500ms);
     BOOST_TEST(b.state() == circuit_state::open);
@@ -461,7 +461,7 @@ BOOST_AUTO_TEST_CASE(the_earliest_deadline_of_several_probes_opens_it)
     BOOST_TEST((b.machine.next_change() == b.now + 500ms));
     b.pass(500ms - 1ns);
     BOOST_TEST(b.state() == circuit_state::half_open);
-    b.pass(1ns); // the first one's deadline
+    b.pass(1ns); // the deadline of the first probe
     BOOST_TEST(b.state() == circuit_state::open);
 }
 
@@ -492,7 +492,7 @@ BOOST_AUTO_TEST_CASE(late_results_of_an_earlier_state_change_nothing)
     BOOST_TEST(b.state() == circuit_state::closed);
     b.fail(2);
     b.report(early[next++], call_outcome::success); // does not end the row
-    b.report(early[next++], call_outcome::failure); // nor make it longer
+    b.report(early[next++], call_outcome::failure); // and does not extend it
     BOOST_TEST(b.state() == circuit_state::closed);
     b.fail(1);
     BOOST_TEST(b.state() == circuit_state::open);
@@ -570,13 +570,13 @@ BOOST_AUTO_TEST_CASE(a_generator_decides_how_long_it_is_open)
     b.fail(3);
     BOOST_TEST(b.machine.wants_break_duration());
     BOOST_TEST((b.machine.last_break().proposed == 50ms));
-    BOOST_TEST((b.machine.retry_after(b.now) == 50ms)); // as far as is known
+    BOOST_TEST((b.machine.retry_after(b.now) == 50ms)); // the proposed duration
     b.pass(1s);
-    BOOST_TEST(b.state() == circuit_state::open); // until it has been asked
+    BOOST_TEST(b.state() == circuit_state::open); // until the generator has been called
     b.machine.set_break_duration(b.machine.generation() - 1, 0s);
     BOOST_TEST(b.machine.wants_break_duration());
     b.machine.set_break_duration(b.machine.generation(), 2s);
-    BOOST_TEST((b.machine.retry_after(b.now) == 1s)); // from when it opened
+    BOOST_TEST((b.machine.retry_after(b.now) == 1s)); // from the time it opened
     b.pass(1s);
     b.fail(1);
     b.machine.set_break_duration(b.machine.generation(), -5s);
@@ -595,7 +595,7 @@ BOOST_AUTO_TEST_CASE(a_generator_is_told_what_it_has_opened_for)
     BOOST_TEST((b.machine.last_break().calls == call_tally{3, 3, 0}));
     b.pass(50ms);
     b.succeed(2);
-    b.fail(1); // not the calls of before, but the probes
+    b.fail(1); // the probes count, not the calls before
     BOOST_TEST((b.machine.last_break().calls == call_tally{3, 1, 0}));
     b.pass(50ms);
     const auto slow = b.machine.admit(b.now);

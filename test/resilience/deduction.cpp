@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is made from an executor, without naming its type, can be awaited in an ordinary coroutine.
+// Objects made from an executor, without naming its type, can be awaited in an ordinary coroutine.
 #include "kit/run.hpp"
 
 #include <turnstile/turnstile.hpp>

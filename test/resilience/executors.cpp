@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Where an operation runs that is a coroutine: where co_spawn would run it with that token.
+// A coroutine runs where co_spawn would run it with the same token.
 #include "kit/manual_clock.hpp"
 #include "kit/run.hpp"
 

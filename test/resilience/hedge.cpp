@@ -243,8 +243,8 @@ BOOST_AUTO_TEST_CASE(the_delay_follows_the_latencies)
     BOOST_TEST(hedge.stats().hedge_won == 1U);
 }
 
-// Half of the first attempts take for ever, and a second one is quick: such a call has taken as
-// long as its delay, and must not count as a quick one.
+// Half of the first attempts never complete, and the second ones are fast: such a call has taken as
+// long as its delay, and must not count as a fast one.
 BOOST_AUTO_TEST_CASE(a_call_that_a_hedge_has_saved_was_slow_nonetheless)
 {
     turnstile::basic_hedge<asio::any_io_executor, manual_clock> hedge(
@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(listeners_are_told_of_hedges_that_begin_and_win)
     kit::run(io);
     BOOST_TEST(told.size() == 3U);
     hedge->async_call(operation, [](error_code, int) {});
-    hedge.reset(); // the call goes on, and nobody is told
+    hedge.reset(); // the call continues without listeners
     advance(1s);
     operation.succeed(5, 7);
     kit::run(io);

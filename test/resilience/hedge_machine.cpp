@@ -59,8 +59,8 @@ BOOST_AUTO_TEST_CASE(attempts_are_one_to_sixteen_and_delays_not_negative)
     BOOST_TEST(hedge_machine({.max_attempts = 16}).options().max_attempts == 16U);
 }
 
-// Calls of which every one that takes longer than the delay is hedged, and ends when the first
-// of the two attempts does.
+// Each call that takes longer than the delay is hedged, and completes with the first of the two
+// attempts.
 BOOST_AUTO_TEST_CASE(about_as_many_calls_are_hedged_as_the_percentile_leaves_over)
 {
     std::mt19937_64 random(1);

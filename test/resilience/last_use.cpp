@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// What lets others go is over for the object by then: they may destroy it, on another thread.
-// That it is really not touched any more is for the address sanitizer to say.
+// An operation that is granted may destroy the object at once, on another thread: the call that
+// grants it must not use the object any more. The address sanitizer detects violations.
 #include "kit/thread_executor.hpp"
 
 #include <turnstile/resilience/bulkhead.hpp>
@@ -32,7 +32,7 @@ struct fixture {
         io.run();
     }
 
-    // The handler of one who ends the object as soon as it may go.
+    // A handler that destroys the object.
     auto ending()
     {
         return asio::bind_executor(asio::any_io_executor(kit::thread_executor(io)),

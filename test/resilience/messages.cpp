@@ -29,7 +29,7 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 using kit::text_of;
 
-// What a call of an operation that never ends by itself throws.
+// The text of the exception that ends a call whose operation never completes by itself.
 template <class Call>
 std::string timeout_text(Call call)
 {

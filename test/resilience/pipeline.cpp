@@ -26,7 +26,7 @@ using turnstile::nanoseconds;
 const error_code refused = asio::error::connection_refused;
 const turnstile::retry_options options{.backoff = turnstile::backoff::constant(1s)};
 
-// Says when it is called, and passes on.
+// Logs each call, and passes it on.
 struct noisy_stage {
     std::vector<std::string>& log;
     std::string name;

@@ -31,7 +31,7 @@ using turnstile::retry_options;
 const error_code refused = asio::error::connection_refused;
 
 struct fixture : kit::call_fixture {
-    // The attempt under way fails; time for the delay passes.
+    // Fails the outstanding attempt, and advances the clock by the delay.
     void fail(error_code ec = refused, nanoseconds delay = 1s)
     {
         operation.fail(operation.started() - 1, ec);
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(a_delay_ends_at_once_when_cancelled)
     operation.fail(0, refused);
     poll();
     signal.emit(asio::cancellation_type::partial);
-    kit::run(io); // and time stands still
+    kit::run(io); // the clock does not advance
     BOOST_TEST(done.aborted());
     BOOST_TEST(operation.started() == 1U);
 }
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(listeners_of_the_object_hear_of_the_retries_of_all_calls)
     BOOST_TEST((told[1].delay == 1s));
     BOOST_TEST(told[1].error.code() == refused);
     advance(1s);
-    retry.reset(); // the calls go on, and nobody is told
+    retry.reset(); // the calls continue without listeners
     operation.fail(2, refused);
     operation.succeed(3, 1);
     poll();
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(listeners_of_the_object_hear_of_the_retries_of_all_calls)
     BOOST_TEST(told.size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(what_the_users_functions_throw_is_delivered)
+BOOST_AUTO_TEST_CASE(an_exception_of_the_options_functions_is_delivered)
 {
     options.on_retry = [](const retry_event&) { throw std::runtime_error("listener"); };
     start(options);
@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(an_operation_that_fails_to_start_is_retried)
     BOOST_TEST(attempts == 1000);
 }
 
-// There is nothing in such an attempt that lets others go on.
+// No handler of another operation runs inside such an attempt.
 BOOST_AUTO_TEST_CASE(attempts_that_fail_to_start_can_be_cancelled)
 {
     int attempts = 0;
@@ -374,7 +374,7 @@ BOOST_AUTO_TEST_CASE(a_coroutine_is_run_again_from_its_beginning)
     BOOST_TEST(succeeded);
 }
 
-// Throws when it is copied or moved for the last time that is allowed.
+// Throws at the copy or move after the allowed number of them.
 struct stubborn {
     explicit stubborn(int moves) : left(std::make_shared<int>(moves)) {}
     stubborn(const stubborn& other) : left(other.left)
@@ -399,7 +399,7 @@ asio::awaitable<int> plain_function() { co_return 7; }
 
 BOOST_AUTO_TEST_CASE(a_handler_that_owns_the_context_is_the_last_to_go)
 {
-    // Also if the call cannot be made, wherever that fails.
+    // Also if the initiation throws at any point.
     options.max_attempts = 1;
     bool made = false;
     for (int k = 0; !made; ++k) {
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(a_handler_that_owns_the_context_is_the_last_to_go)
                 executor, options, stubborn(k),
                 [&made, context = std::move(context),
                  last = kit::last_breath(over)](error_code ec) { made = !ec; });
-            const auto keep = weak.lock(); // a context must not end while it runs
+            const auto keep = weak.lock(); // a context must not be destroyed while it runs
             BOOST_TEST_REQUIRE(keep);
             keep->run();
         } catch (const std::runtime_error&) {

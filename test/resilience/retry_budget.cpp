@@ -16,7 +16,7 @@ using turnstile::nanoseconds;
 using turnstile::retry_budget;
 using turnstile::retry_budget_options;
 
-// Withdraws until there is no more.
+// Withdraws until a withdrawal is refused.
 int drain(retry_budget& b, nanoseconds now)
 {
     int n = 0;
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(listeners_are_told_when_it_is_exhausted_and_when_it_is_not)
     BOOST_TEST(budget.withdraw(0s));
     BOOST_TEST(told.empty());
     BOOST_TEST(!budget.withdraw(0s));
-    BOOST_TEST(!budget.withdraw(0s)); // nothing new
+    BOOST_TEST(!budget.withdraw(0s)); // no event
     BOOST_TEST_REQUIRE(told.size() == 1U);
     BOOST_TEST((told.back() == turnstile::retry_budget_event::exhausted));
     budget.deposit(0s);

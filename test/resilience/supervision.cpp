@@ -35,7 +35,7 @@ using turnstile::error_code;
 using turnstile::nanoseconds;
 using turnstile::semaphore;
 
-// A handler of one type for all of them.
+// One handler type for all calls.
 using handler = decltype(asio::bind_cancellation_slot(
     std::declval<asio::cancellation_slot>(),
     std::declval<completion>().handler(std::function<void(semaphore::permit_type)>())));
