@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The events and statistics of a timeout. timeout.hpp has the object.
+// The events and statistics of a timeout, without the object, which timeout.hpp has.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
