@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A backend slows down for a while and recovers; a bulkhead finds the right limit by itself.
-// Time is virtual: nothing waits, and the output is always the same.
+// A service slows down for a while and recovers; the limit of a bulkhead adapts to it. The clock is
+// virtual, so the program does not wait, and its output is always the same.
 #include <turnstile/resilience/bulkhead.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -30,7 +30,7 @@ struct virtual_clock {
 using bulkhead =
     turnstile::basic_bulkhead<asio::any_io_executor, turnstile::thread_safe, virtual_clock>;
 
-// Serves so many at a time in 10 ms each. With more than that it slows down for all.
+// Serves one call for each worker in 10 ms. With more calls than workers, all calls take longer.
 struct backend {
     std::chrono::nanoseconds latency(std::size_t calls_out) const
     {
@@ -44,7 +44,7 @@ struct backend {
     }
 };
 
-// Always as many calls as the bulkhead lets in; one that takes over 30 ms is given up.
+// Keeps as many calls outstanding as the bulkhead admits, and gives a call up after 30 ms.
 void simulate(const char* name, const turnstile::limit_options& adaptive)
 {
     asio::io_context io;
@@ -60,7 +60,7 @@ void simulate(const char* name, const turnstile::limit_options& adaptive)
         bulkhead::permit_type permit;
     };
     const auto later = [](const call& a, const call& b) { return a.end > b.end; };
-    std::vector<call> calls; // a heap, the next to end first
+    std::vector<call> calls; // a heap; the first to complete is on top
 
     std::cout << name << '\n';
     for (auto next_line = 0s; next_line <= 12s;) {
@@ -76,7 +76,7 @@ void simulate(const char* name, const turnstile::limit_options& adaptive)
         calls.pop_back();
         virtual_clock::elapsed = done.end;
         if (done.given_up)
-            done.permit.drop();
+            done.permit.failure();
         else
             done.permit.release();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A circuit breaker around something that is not an asynchronous operation, with rates over a
-// window, probes, and a break that grows.
+// Permits of a circuit breaker, for code that is not an asynchronous operation; with a failure rate
+// over a window, several probes, and an open time that grows.
 #include <turnstile/resilience/circuit_breaker.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -25,7 +25,7 @@ int main()
 {
     asio::io_context io;
     // [breaker-options]
-    const turnstile::breaker_options options{
+    const turnstile::circuit_breaker_options options{
         .window = turnstile::count_window{20}, // the last 20 calls
         .failure_rate = 0.5,
         .minimum_calls = 10,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Two calls at a time to a slow service, two more may wait, and the rest is turned away.
+// At most two calls at a time to a slow service; two more may wait, and further calls are refused.
 #include <turnstile/resilience/bulkhead.hpp>
 
 #include <boost/asio/co_spawn.hpp>

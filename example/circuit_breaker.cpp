@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A service goes down and comes back; the circuit breaker stands in between.
+// A circuit breaker in front of a service that fails and recovers.
 #include <turnstile/resilience/circuit_breaker.hpp>
 
 #include <boost/asio/co_spawn.hpp>
@@ -24,7 +24,7 @@ int main()
     // [/circuit-breaker]
 
     // [circuit-listener]
-    breaker.add_listener([&](const turnstile::circuit_change& change) {
+    breaker.add_listener([&](const turnstile::circuit_breaker_event& change) {
         if (change.to == circuit_state::open)
             std::cout << "Circuit OPEN after " << breaker.stats().failures << " failures\n";
         else if (change.to == circuit_state::half_open)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A deadline on a read from a real socket. The server answers the first request at once, and
-// the second only after the client has lost patience; nothing that is late gets lost.
+// A time limit for a read from a socket. The server answers the second request only after the
+// limit; the next read receives that answer.
 
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/timeout.hpp>
@@ -54,7 +54,7 @@ asio::awaitable<void> ask(tcp::endpoint server, turnstile::event& gave_up)
     co_await asio::async_write(socket, asio::buffer("ping", 4), asio::use_awaitable);
     co_await read(20ms);
     gave_up.set();
-    co_await read(10s); // the socket is as good as before
+    co_await read(10s); // the socket is still usable
 }
 
 } // namespace

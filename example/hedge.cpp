@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Two replicas, one of which is stuck. A call that takes longer than usual is sent to the other
-// one as well; the first answer counts, and the slow call is cancelled.
+// Two replicas, one of which does not answer. A call that takes longer than usual is also sent to
+// the other one; the first answer is the result, and the slow call is cancelled.
 
 #include <turnstile/resilience/hedge.hpp>
 
@@ -32,8 +32,8 @@ asio::awaitable<void> run()
 {
     // [hedge]
     int next = 0;
-    turnstile::hedge hedge(co_await asio::this_coro::executor,
-                           turnstile::hedge_policy::at_percentile(0.95, 5ms));
+    const auto executor = co_await asio::this_coro::executor;
+    turnstile::hedge hedge(executor, {.delay = 5ms, .percentile = 0.95});
     const auto ask_next = [&] { return ask(++next); };
     const std::string answer = co_await hedge.async_call(ask_next);
     // [/hedge]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A pipeline around HTTP GET requests to a server on this machine, which becomes slow, then
-// breaks, and recovers: timeouts, a retry, and a circuit breaker that spares it.
+// A pipeline of timeouts, a retry and a circuit breaker around HTTP GET requests to a local server,
+// which becomes slow, fails, and recovers.
 
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/pipeline.hpp>
@@ -34,7 +34,7 @@ struct server {
         http::request<http::empty_body> request;
         co_await http::async_read(client, buffer, request, asio::use_awaitable);
         ++requests;
-        if (now == mood::slow) // until the client gives up
+        if (now == mood::slow) // until the client closes the connection
             co_await client.async_wait(tcp::socket::wait_read, asio::use_awaitable);
         http::response<http::string_body> response(
             now == mood::broken ? http::status::internal_server_error : http::status::ok, 11);
@@ -84,18 +84,16 @@ asio::awaitable<void> run(tcp::acceptor& acceptor, server& backend)
     // [pipeline]
     turnstile::circuit_breaker breaker(
         executor, {.window = turnstile::consecutive_failures{4}, .open_for = 50ms});
-    const auto policy =
-        turnstile::retry_policy()
-            .attempts(2)
-            .backoff(turnstile::backoff::exponential(1ms).with_full_jitter())
-            .retry_if([](const turnstile::failure& f) {
-                return f && f.code() != errc::circuit_open; // it knows better than we do
-            });
+    const turnstile::retry_options options{
+        .max_attempts = 2,
+        .backoff = turnstile::backoff::exponential(1ms).with_full_jitter(),
+        .retry_if = [](const turnstile::failure& f) { return f.code() != errc::circuit_open; },
+    };
     const auto requests = turnstile::pipeline(executor)
-                              .timeout(10s)             // for everything
-                              .retry(policy)            // two attempts
-                              .circuit_breaker(breaker) // sees each of them
-                              .timeout(500ms);          // and each has so long
+                              .timeout(10s)             // for the whole call
+                              .retry(options)           // two attempts
+                              .circuit_breaker(breaker) // sees each attempt
+                              .timeout(500ms);          // for each attempt
     // [/pipeline]
 
     // [run]
@@ -104,7 +102,7 @@ asio::awaitable<void> run(tcp::acceptor& acceptor, server& backend)
         const auto request = [&] { return get(endpoint); };
         std::string outcome;
         try {
-            outcome = co_await requests.async_run(request);
+            outcome = co_await requests.async_call(request);
         } catch (...) {
             outcome = describe(std::current_exception());
         }

@@ -36,7 +36,7 @@ asio::awaitable<void> work(turnstile::queue<int>& jobs, const auto& requests, li
             co_return; // every job was taken
 
         const auto request = [number = page] { return fetch(number); };
-        std::string text = co_await requests.async_run(request);
+        std::string text = co_await requests.async_call(request);
 
         auto lock = co_await results.mutex.async_lock(); // does not suspend if it is free
         results.pages[page] = std::move(text);
@@ -57,8 +57,8 @@ int main()
     turnstile::rate_limiter limiter(io, turnstile::per_second(10'000, 100));
     turnstile::circuit_breaker breaker(io);
     const auto requests = turnstile::pipeline(io)
-                              .retry(turnstile::retry_policy().attempts(3))
-                              .rate_limit(limiter)
+                              .retry({.max_attempts = 3})
+                              .rate_limiter(limiter)
                               .circuit_breaker(breaker)
                               .timeout(2s); // for each attempt
     library results(io);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Retries with jitter against a TCP server on this machine that fails in every way: it hangs
-// up, it is silent, it asks for patience; and then it answers.
+// Retries with jitter against a local TCP server that closes the connection, does not answer, is
+// busy, and finally answers.
 
 #include <turnstile/core/error.hpp>
 #include <turnstile/resilience/retry.hpp>
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What the server does with each connection, one after the other.
+// How the server treats a connection.
 enum class mood { hang_up, be_silent, ask_for_patience, answer };
 
 asio::awaitable<void> serve(tcp::acceptor& acceptor, std::vector<mood> moods)
@@ -58,27 +58,31 @@ asio::awaitable<void> run(tcp::endpoint server)
     };
     // [/operation]
 
-    // [policy]
-    using result = std::string;
+    // [options]
     auto budget = std::make_shared<turnstile::retry_budget>();
-    const auto policy =
-        turnstile::retry_policy()
-            .attempts(5)
-            .backoff(turnstile::backoff::exponential(1ms).capped(20ms).with_full_jitter())
-            .timeout_each(300ms)
-            .timeout_total(10s)
-            .budget(budget)
-            .retry_if([](std::exception_ptr e, const result& r) { return e || r == "busy\n"; })
-            .retry_after([](std::exception_ptr e, const result&) {
-                return e ? std::nullopt : std::optional(2ms); // what the server asked for
-            })
-            .on_retry([](const turnstile::retry_event& e) {
+    const turnstile::retry_options options{
+        .max_attempts = 5,
+        .backoff = turnstile::backoff::exponential(1ms).capped(20ms).with_full_jitter(),
+        .attempt_timeout = 300ms,
+        .total_timeout = 10s,
+        .budget = budget,
+        .on_retry =
+            [](const turnstile::retry_event& e) {
                 fmt::print("Attempt {}: {}\n", e.attempt, describe(e));
-            });
-    // [/policy]
+            },
+    };
+    // [/options]
+
+    // [results]
+    const auto rules = turnstile::retry_on_results(
+        options, [](std::exception_ptr e, const std::string& r) { return e || r == "busy\n"; },
+        [](std::exception_ptr e, const std::string&) {
+            return e ? std::nullopt : std::optional(2ms); // the delay that "busy" requests
+        });
+    // [/results]
 
     // [retry]
-    const std::string answer = co_await turnstile::async_retry(policy, ask);
+    const std::string answer = co_await turnstile::async_retry(rules, ask);
     // [/retry]
     fmt::print("The answer: {}", answer);
     fmt::print("Retries so far, on this budget: {}\n", budget->stats().withdrawals);

@@ -57,13 +57,16 @@ private:
 };
 
 struct in_a_row {
-    static turnstile::breaker_options options() { return {}; }
+    static turnstile::circuit_breaker_options options() { return {}; }
 };
 struct last_hundred {
-    static turnstile::breaker_options options() { return {.window = turnstile::count_window{}}; }
+    static turnstile::circuit_breaker_options options()
+    {
+        return {.window = turnstile::count_window{}};
+    }
 };
 struct last_seconds {
-    static turnstile::breaker_options options()
+    static turnstile::circuit_breaker_options options()
     {
         return {.window = turnstile::time_window{}, .slow_after = std::chrono::seconds(1)};
     }

@@ -45,7 +45,6 @@ public:
             return conditions::make_error_condition(conditions::resource_unavailable_try_again);
         case errc::circuit_open:
             return conditions::make_error_condition(conditions::connection_refused);
-        case errc::retries_exhausted:
         case errc::operation_failed:
             return conditions::make_error_condition(conditions::io_error);
         case errc::sender_gone:
@@ -84,8 +83,6 @@ std::string_view to_string(errc code) noexcept
         return "the rate limit is exceeded";
     case errc::circuit_open:
         return "the circuit breaker is open";
-    case errc::retries_exhausted:
-        return "every attempt failed";
     case errc::over_count:
         return "the count would rise above its upper bound";
     case errc::predicate_failed:

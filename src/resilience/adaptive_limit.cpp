@@ -7,14 +7,14 @@
 namespace turnstile::inline v0_1 {
 namespace {
 
-// The rule that the options break, or null.
+// Returns the rule that the options break, or null.
 const char* broken_rule(const aimd_options& o) noexcept
 {
     if (o.minimum == 0 || o.minimum > o.maximum)
         return "aimd_options: minimum must be in [1, maximum]";
     if (o.maximum >= limit_bound)
         return "aimd_options: maximum must be less than limit_bound";
-    if (!(o.increase > 0)) // or not a number
+    if (!(o.increase > 0)) // also true for NaN
         return "aimd_options: increase must be positive";
     if (!(o.backoff > 0 && o.backoff < 1))
         return "aimd_options: backoff must be in (0, 1)";
@@ -58,10 +58,10 @@ nanoseconds latency_of(const limit_sample& sample) noexcept
     return std::max(nanoseconds(1), saturating_sub(sample.finished, sample.started));
 }
 
-// No more than this is taken away at a time.
+// Smallest factor that the limit is multiplied by in one step.
 constexpr double steepest = 0.5;
 
-// Whether so few calls are out that their latency says nothing about the limit.
+// Whether too few calls are outstanding for their latency to depend on the limit.
 bool is_idle(const limit_sample& sample, double limit) noexcept
 {
     return static_cast<double>(sample.in_flight) * 2 < limit;
@@ -71,17 +71,17 @@ bool is_idle(const limit_sample& sample, double limit) noexcept
 
 // -------------------------------------------------------------------------- AIMD ----
 
-bool aimd_limit::valid(const aimd_options& o) noexcept { return broken_rule(o) == nullptr; }
+bool aimd_machine::valid(const aimd_options& o) noexcept { return broken_rule(o) == nullptr; }
 
-aimd_limit::aimd_limit(const aimd_options& options, std::uint64_t initial)
+aimd_machine::aimd_machine(const aimd_options& options, std::uint64_t initial)
     : options_(checked(options)), limit_(within_bounds(options, static_cast<double>(initial)))
 {
 }
 
-std::uint64_t aimd_limit::update(const limit_sample& sample) noexcept
+std::uint64_t aimd_machine::update(const limit_sample& sample) noexcept
 {
     if (sample.dropped || latency_of(sample) > options_.timeout) {
-        // Those that were out together ran into the same trouble.
+        // Calls that were outstanding together have the same cause.
         if (sample.started >= last_decrease_) {
             limit_ = within_bounds(options_, limit_ * options_.backoff);
             last_decrease_ = sample.finished;
@@ -94,15 +94,18 @@ std::uint64_t aimd_limit::update(const limit_sample& sample) noexcept
 
 // ---------------------------------------------------------------------- gradient ----
 
-bool gradient_limit::valid(const gradient_options& o) noexcept { return broken_rule(o) == nullptr; }
+bool gradient_machine::valid(const gradient_options& o) noexcept
+{
+    return broken_rule(o) == nullptr;
+}
 
-gradient_limit::gradient_limit(const gradient_options& options, std::uint64_t initial)
+gradient_machine::gradient_machine(const gradient_options& options, std::uint64_t initial)
     : options_(checked(options)), limit_(within_bounds(options, static_cast<double>(initial)))
 {
 }
 
-// A plain mean at first, then one in which older calls fade.
-void gradient_limit::learn_usual(double latency) noexcept
+// An arithmetic mean of the first rounds, then an exponentially weighted one.
+void gradient_machine::learn_usual(double latency) noexcept
 {
     constexpr std::uint32_t first = 10;
     if (learned_ < std::min(first, options_.window)) {
@@ -111,15 +114,15 @@ void gradient_limit::learn_usual(double latency) noexcept
     } else {
         usual_ += (latency - usual_) * 2.0 / (options_.window + 1.0);
     }
-    // After a slow time the mean would take long to come down again.
+    // Speeds up the return to normal after a slow period.
     if (usual_ > 2 * latency)
         usual_ *= 0.95;
 }
 
-std::uint64_t gradient_limit::update(const limit_sample& sample) noexcept
+std::uint64_t gradient_machine::update(const limit_sample& sample) noexcept
 {
     if (sample.started < round_started_)
-        return limit(); // it says something about an earlier limit
+        return limit(); // it started under an earlier limit
     if (sample.dropped) {
         move_by(steepest, 0);
         begin_round(sample.finished);
@@ -139,13 +142,13 @@ std::uint64_t gradient_limit::update(const limit_sample& sample) noexcept
     return limit();
 }
 
-void gradient_limit::move_by(double gradient, double head_room) noexcept
+void gradient_machine::move_by(double gradient, double head_room) noexcept
 {
     const double estimate = limit_ * gradient + head_room;
     limit_ = within_bounds(options_, limit_ + (estimate - limit_) * options_.smoothing);
 }
 
-void gradient_limit::begin_round(nanoseconds now) noexcept
+void gradient_machine::begin_round(nanoseconds now) noexcept
 {
     round_started_ = now;
     latencies_ = 0;
@@ -153,7 +156,7 @@ void gradient_limit::begin_round(nanoseconds now) noexcept
     is_used_ = false;
 }
 
-nanoseconds gradient_limit::usual_latency() const noexcept
+nanoseconds gradient_machine::usual_latency() const noexcept
 {
     return saturating_nanoseconds(std::chrono::duration<double, std::nano>(usual_));
 }
@@ -163,38 +166,38 @@ nanoseconds gradient_limit::usual_latency() const noexcept
 namespace detail {
 namespace {
 
-using some_limit = std::variant<std::uint64_t, aimd_limit, gradient_limit>;
+using some_limit = std::variant<std::uint64_t, aimd_machine, gradient_machine>;
 
 some_limit make_limit(const limit_options& options, std::uint64_t initial)
 {
     if (const auto* aimd = std::get_if<aimd_options>(&options))
-        return aimd_limit(*aimd, initial);
+        return aimd_machine(*aimd, initial);
     if (const auto* gradient = std::get_if<gradient_options>(&options))
-        return gradient_limit(*gradient, initial);
+        return gradient_machine(*gradient, initial);
     return initial;
 }
 
 } // namespace
 
-any_limit::any_limit(const limit_options& options, std::uint64_t initial)
+limit_machine::limit_machine(const limit_options& options, std::uint64_t initial)
     : limit_(make_limit(options, initial))
 {
 }
 
-std::uint64_t any_limit::limit() const noexcept
+std::uint64_t limit_machine::limit() const noexcept
 {
-    if (const auto* aimd = std::get_if<aimd_limit>(&limit_))
+    if (const auto* aimd = std::get_if<aimd_machine>(&limit_))
         return aimd->limit();
-    if (const auto* gradient = std::get_if<gradient_limit>(&limit_))
+    if (const auto* gradient = std::get_if<gradient_machine>(&limit_))
         return gradient->limit();
     return std::get<std::uint64_t>(limit_);
 }
 
-std::uint64_t any_limit::update(const limit_sample& sample) noexcept
+std::uint64_t limit_machine::update(const limit_sample& sample) noexcept
 {
-    if (auto* aimd = std::get_if<aimd_limit>(&limit_))
+    if (auto* aimd = std::get_if<aimd_machine>(&limit_))
         return aimd->update(sample);
-    if (auto* gradient = std::get_if<gradient_limit>(&limit_))
+    if (auto* gradient = std::get_if<gradient_machine>(&limit_))
         return gradient->update(sample);
     return limit();
 }

@@ -14,7 +14,7 @@ backoff::backoff(kind k, nanoseconds first, double factor, nanoseconds step)
                             "backoff: the first delay must not be negative");
     if (step < nanoseconds::zero())
         detail::throw_error(errc::invalid_argument, "backoff: step must not be negative");
-    if (k == kind::exponential && !(factor >= 1)) // or not a number
+    if (k == kind::exponential && !(factor >= 1)) // also true for NaN
         detail::throw_error(errc::invalid_argument, "backoff: factor must be 1 or more");
 }
 
@@ -27,7 +27,7 @@ backoff backoff::with_cap(nanoseconds longest) const
     return b;
 }
 
-nanoseconds backoff_sequence::next() noexcept
+nanoseconds backoff_machine::next() noexcept
 {
     last_ = std::min(grown(), rule_.cap_);
     if (!rule_.full_jitter_)
@@ -35,10 +35,10 @@ nanoseconds backoff_sequence::next() noexcept
     return nanoseconds(random_.between(0, last_.count()));
 }
 
-nanoseconds backoff_sequence::grown() noexcept
+nanoseconds backoff_machine::grown() noexcept
 {
     if (rule_.kind_ == backoff::kind::decorrelated) {
-        // As if the delay before the first had been `first`.
+        // Before the first delay, `first` counts as the previous one.
         const nanoseconds before = std::max(last_, rule_.first_);
         const nanoseconds most = std::min(saturating_mul(before, 3), rule_.cap_);
         const nanoseconds least = std::min(rule_.first_, most);

@@ -8,8 +8,8 @@
 namespace turnstile::inline v0_1 {
 namespace {
 
-// Values below 8 have a bucket each. Above, the three bits after the leading one choose among
-// eight buckets for each power of two.
+// Each value below 8 has its own bucket. Above, each power of two has eight buckets, which the
+// three bits after the leading one select.
 std::size_t bucket_of(std::uint64_t value) noexcept
 {
     if (value < 8)
@@ -19,7 +19,7 @@ std::size_t bucket_of(std::uint64_t value) noexcept
     return (width - 3) * 8 + bits;
 }
 
-// The largest value in a bucket.
+// Returns the largest value of a bucket.
 std::uint64_t upper_end(std::size_t bucket) noexcept
 {
     if (bucket < 8)

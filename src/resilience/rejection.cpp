@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <turnstile/resilience/detail/held_call.hpp>
+#include <turnstile/resilience/detail/admitted_call.hpp>
 #include <turnstile/resilience/rejection.hpp>
 
 #include <exception>
@@ -28,7 +28,7 @@ bool is_refusal(const failure& f) noexcept
     return f.exception() && is_rejection(f.exception());
 }
 
-call_outcome detail::usual_outcome(const failure& f) noexcept
+call_outcome detail::default_outcome(const failure& f) noexcept
 {
     if (!f)
         return call_outcome::success;

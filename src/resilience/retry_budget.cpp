@@ -11,21 +11,21 @@ namespace turnstile::inline v0_1 {
 namespace {
 
 constexpr std::int64_t token = 1'000'000;
-constexpr double most_tokens = 1e12; // leaves room for any sum of two
+constexpr double most_tokens = 1e12; // the sum of two balances does not overflow
 
 std::int64_t checked(double tokens, double least, const char* rule)
 {
-    if (!(tokens >= least)) // or not a number
+    if (!(tokens >= least)) // also true for NaN
         detail::throw_error(errc::invalid_argument, rule);
     return static_cast<std::int64_t>(std::min(tokens, most_tokens) * token);
 }
 
 } // namespace
 
-retry_budget::retry_budget(const options& o)
+retry_budget::retry_budget(const retry_budget_options& o)
     : per_call_(checked(o.per_call, 0, "retry_budget: per_call must not be negative")),
       per_second_(checked(o.per_second, 0, "retry_budget: per_second must not be negative")),
-      capacity_(checked(o.capacity, 1, "retry_budget: capacity must be at least 1")),
+      capacity_(checked(o.capacity, 1, "retry_budget: capacity must be 1 or more")),
       balance_(capacity_)
 {
 }
@@ -72,14 +72,16 @@ void retry_budget::refund() noexcept
         listeners_.dispatch();
 }
 
-listener_id retry_budget::add_listener(std::function<void(const budget_event&)> listener)
+listener_id retry_budget::add_listener(std::function<void(const retry_budget_event&)> listener)
 {
     return listeners_.add(std::move(listener));
 }
 
 bool retry_budget::remove_listener(listener_id id) noexcept { return listeners_.remove(id); }
 
-retry_budget::statistics retry_budget::stats() const noexcept
+std::uint64_t retry_budget::dropped_events() const noexcept { return listeners_.dropped(); }
+
+retry_budget_stats retry_budget::stats() const noexcept
 {
     const std::lock_guard lock(mutex_);
     return {deposits_, withdrawals_, refusals_, static_cast<double>(balance_) / token};
@@ -88,7 +90,8 @@ retry_budget::statistics retry_budget::stats() const noexcept
 void retry_budget::note(bool exhausted) noexcept
 {
     if (std::exchange(exhausted_, exhausted) != exhausted)
-        listeners_.publish(exhausted ? budget_event::exhausted : budget_event::available);
+        listeners_.publish(exhausted ? retry_budget_event::exhausted
+                                     : retry_budget_event::available);
 }
 
 void retry_budget::refill(nanoseconds now) noexcept
@@ -107,7 +110,7 @@ void retry_budget::refill(nanoseconds now) noexcept
         refilled_ = now;
         return;
     }
-    // Time that was not enough for a millionth of a token counts the next time.
+    // Time too short for a millionth of a token is kept for the next call.
     balance_ += static_cast<std::int64_t>(earned);
     refilled_ += nanoseconds(
         static_cast<std::int64_t>(detail::multiply_divide(earned, second, rate, false)));

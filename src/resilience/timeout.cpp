@@ -7,7 +7,7 @@
 namespace turnstile::inline v0_1::detail {
 namespace {
 
-// In the largest unit that gives a whole number.
+// The duration in the largest unit that yields a whole number.
 std::string text_of(nanoseconds duration)
 {
     std::int64_t count = duration.count();
@@ -30,7 +30,7 @@ std::exception_ptr timeout_name::exception() const noexcept
         if (duration != nanoseconds::max())
             text += " of " + text_of(duration);
         return std::make_exception_ptr(system_error(errc::timed_out, text));
-    } catch (...) { // there is no memory for the text
+    } catch (...) { // no memory for the text
         return std::current_exception();
     }
 }

@@ -36,10 +36,10 @@ BOOST_AUTO_TEST_SUITE(resilience_allocations)
 BOOST_AUTO_TEST_CASE_TEMPLATE(permits_of_a_breaker_do_not_allocate_in_any_state, B, breakers)
 {
     asio::io_context io;
-    for (const turnstile::breaker_options& options :
-         {turnstile::breaker_options{},
-          turnstile::breaker_options{.window = turnstile::count_window{}},
-          turnstile::breaker_options{.window = turnstile::time_window{}}}) {
+    for (const turnstile::circuit_breaker_options& options :
+         {turnstile::circuit_breaker_options{},
+          turnstile::circuit_breaker_options{.window = turnstile::count_window{}},
+          turnstile::circuit_breaker_options{.window = turnstile::time_window{}}}) {
         B breaker(io, options);
         BOOST_TEST(allocations_of([&] { breaker.try_acquire().success(); }) == 0U);
         BOOST_TEST(allocations_of([&] {
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(permits_of_a_bulkhead_do_not_allocate, B, bulkhead
     BOOST_TEST(allocations_of([&] { auto permit = fixed.try_acquire(); }) == 0U);
     B adaptive(io, {.adaptive = turnstile::gradient_options{}});
     BOOST_TEST(allocations_of([&] { auto permit = adaptive.try_acquire(); }) == 0U);
-    BOOST_TEST(allocations_of([&] { adaptive.try_acquire().drop(); }) == 0U);
+    BOOST_TEST(allocations_of([&] { adaptive.try_acquire().failure(); }) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_place_in_a_bulkhead_is_awaited_without_allocating, B, bulkheads)

@@ -74,16 +74,15 @@ BOOST_AUTO_TEST_CASE(a_timeout_starts_wholly_or_not_at_all)
 BOOST_AUTO_TEST_CASE(a_retry_starts_wholly_or_not_at_all)
 {
     sweep([](const auto& executor, auto acquire, auto handler) {
-        turnstile::async_retry(executor, turnstile::retry_policy().attempts(1).timeout_each(1h),
-                               acquire, std::move(handler));
+        turnstile::async_retry(executor, {.max_attempts = 1, .attempt_timeout = 1h}, acquire,
+                               std::move(handler));
     });
 }
 
 BOOST_AUTO_TEST_CASE(a_hedge_starts_wholly_or_not_at_all)
 {
     sweep([](const auto& executor, auto acquire, auto handler) {
-        turnstile::async_hedge(executor, turnstile::hedge_policy::after(1h), acquire,
-                               std::move(handler));
+        turnstile::async_hedge(executor, {.delay = 1h}, acquire, std::move(handler));
     });
 }
 

@@ -55,13 +55,13 @@ BOOST_AUTO_TEST_CASE(of_stages)
     has_names<call_outcome>({{call_outcome::success, "success"},
                              {call_outcome::failure, "failure"},
                              {call_outcome::ignored, "ignored"}});
-    has_names<retry_refusal>({{retry_refusal::none, "none"},
-                              {retry_refusal::not_retryable, "not_retryable"},
-                              {retry_refusal::attempts, "attempts"},
-                              {retry_refusal::deadline, "deadline"},
-                              {retry_refusal::budget, "budget"}});
-    has_names<budget_event>(
-        {{budget_event::exhausted, "exhausted"}, {budget_event::available, "available"}});
+    has_names<retry_stop_reason>({{retry_stop_reason::none, "none"},
+                                  {retry_stop_reason::not_retryable, "not_retryable"},
+                                  {retry_stop_reason::exhausted, "exhausted"},
+                                  {retry_stop_reason::out_of_time, "out_of_time"},
+                                  {retry_stop_reason::over_budget, "over_budget"}});
+    has_names<retry_budget_event>({{retry_budget_event::exhausted, "exhausted"},
+                                   {retry_budget_event::available, "available"}});
     has_names<hedge_event::kind_type>(
         {{hedge_event::started, "started"}, {hedge_event::won, "won"}});
     has_names<shaping>({{shaping::bursty, "bursty"}, {shaping::smooth, "smooth"}});

@@ -13,11 +13,11 @@ using turnstile::errc;
 using turnstile::error_code;
 
 constexpr errc all_errors[] = {
-    errc::closed,           errc::timed_out,        errc::broken,       errc::over_release,
-    errc::not_locked,       errc::negative_count,   errc::too_large,    errc::invalid_argument,
-    errc::rejected,         errc::rate_limited,     errc::circuit_open, errc::retries_exhausted,
-    errc::over_count,       errc::predicate_failed, errc::sender_gone,  errc::upgrade_conflict,
-    errc::operation_failed, errc::context_mismatch,
+    errc::closed,           errc::timed_out,      errc::broken,           errc::over_release,
+    errc::not_locked,       errc::negative_count, errc::too_large,        errc::invalid_argument,
+    errc::rejected,         errc::rate_limited,   errc::circuit_open,     errc::over_count,
+    errc::predicate_failed, errc::sender_gone,    errc::upgrade_conflict, errc::operation_failed,
+    errc::context_mismatch,
 };
 
 BOOST_AUTO_TEST_SUITE(error)
@@ -60,7 +60,6 @@ BOOST_AUTO_TEST_CASE(errors_compare_with_the_fitting_conditions)
     BOOST_TEST(same(errc::rejected, std::errc::resource_unavailable_try_again));
     BOOST_TEST(same(errc::rate_limited, std::errc::resource_unavailable_try_again));
     BOOST_TEST(same(errc::circuit_open, std::errc::connection_refused));
-    BOOST_TEST(same(errc::retries_exhausted, std::errc::io_error));
     BOOST_TEST(same(errc::over_count, std::errc::result_out_of_range));
     BOOST_TEST(same(errc::sender_gone, std::errc::broken_pipe));
     BOOST_TEST(same(errc::upgrade_conflict, std::errc::resource_deadlock_would_occur));

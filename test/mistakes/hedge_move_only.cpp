@@ -6,5 +6,5 @@
 asio::awaitable<void> run()
 {
     auto operation = [owned = std::make_unique<int>(1)] { return fetch(); };
-    co_await turnstile::async_hedge(turnstile::hedge_policy::after(10ms), std::move(operation));
+    co_await turnstile::async_hedge(turnstile::hedge_options{.delay = 10ms}, std::move(operation));
 }

@@ -5,6 +5,6 @@
 
 void run()
 {
-    turnstile::async_retry(turnstile::retry_policy(), fetch,
+    turnstile::async_retry(turnstile::retry_options(), fetch,
                            [](std::exception_ptr, std::string) {});
 }

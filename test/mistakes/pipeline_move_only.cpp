@@ -5,7 +5,7 @@
 
 asio::awaitable<void> run(asio::io_context& io)
 {
-    const auto calls = turnstile::pipeline(io).timeout(2s).retry(turnstile::retry_policy());
+    const auto calls = turnstile::pipeline(io).timeout(2s).retry(turnstile::retry_options());
     auto operation = [owned = std::make_unique<int>(1)] { return fetch(); };
-    co_await calls.async_run(std::move(operation));
+    co_await calls.async_call(std::move(operation));
 }

@@ -5,6 +5,6 @@
 
 asio::awaitable<void> run(asio::io_context& io)
 {
-    const auto calls = turnstile::pipeline(io).timeout(200).retry(turnstile::retry_policy());
-    co_await calls.async_run(fetch);
+    const auto calls = turnstile::pipeline(io).timeout(200).retry(turnstile::retry_options());
+    co_await calls.async_call(fetch);
 }

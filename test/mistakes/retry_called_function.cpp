@@ -3,4 +3,7 @@
 // says: Pass the function, not what it returns
 #include "all.hpp"
 
-asio::awaitable<void> run() { co_await turnstile::async_retry(turnstile::retry_policy(), fetch()); }
+asio::awaitable<void> run()
+{
+    co_await turnstile::async_retry(turnstile::retry_options(), fetch());
+}

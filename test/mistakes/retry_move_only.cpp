@@ -6,5 +6,5 @@
 asio::awaitable<void> run()
 {
     auto operation = [owned = std::make_unique<int>(1)] { return fetch(); };
-    co_await turnstile::async_retry(turnstile::retry_policy(), std::move(operation));
+    co_await turnstile::async_retry(turnstile::retry_options(), std::move(operation));
 }

@@ -6,5 +6,5 @@
 asio::awaitable<void> run(asio::io_context& io)
 {
     const auto calls = turnstile::pipeline(io).circuit_breaker(turnstile::circuit_breaker(io));
-    co_await calls.async_run(fetch);
+    co_await calls.async_call(fetch);
 }

@@ -145,11 +145,10 @@ asio::awaitable<void> supervise()
 {
     const any here = co_await asio::this_coro::executor;
     turnstile::timeout timeout(here, 1h);
-    turnstile::retry retry(here, turnstile::retry_policy()
-                                     .backoff(turnstile::backoff::exponential(1ns).capped(1us))
-                                     .budget(std::make_shared<turnstile::retry_budget>()));
-    turnstile::hedge hedge(here, turnstile::hedge_policy::at_percentile(0.9, 1h).attempts(3));
-    const auto stages = turnstile::pipeline(here).timeout(1h).retry(turnstile::retry_policy());
+    turnstile::retry retry(here, {.backoff = turnstile::backoff::exponential(1ns).capped(1us),
+                                  .budget = std::make_shared<turnstile::retry_budget>()});
+    turnstile::hedge hedge(here, {.delay = 1h, .percentile = 0.9, .max_attempts = 3});
+    const auto stages = turnstile::pipeline(here).timeout(1h).retry();
 
     int attempt = 0;
     const auto at_second = [&]() -> asio::awaitable<int> {
@@ -160,7 +159,7 @@ asio::awaitable<void> supervise()
     expect(co_await timeout.async_call(work) == 1, "timeout");
     expect(co_await retry.async_call(at_second) == 1 && attempt == 2, "retry");
     expect(co_await hedge.async_call(work) == 1, "hedge");
-    expect(co_await stages.async_run(work) == 1, "pipeline");
+    expect(co_await stages.async_call(work) == 1, "pipeline");
 }
 
 asio::awaitable<void> use_everything()

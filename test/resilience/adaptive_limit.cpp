@@ -9,9 +9,9 @@
 namespace {
 
 using namespace std::chrono_literals;
-using turnstile::aimd_limit;
+using turnstile::aimd_machine;
 using turnstile::aimd_options;
-using turnstile::gradient_limit;
+using turnstile::gradient_machine;
 using turnstile::gradient_options;
 using turnstile::limit_sample;
 using turnstile::nanoseconds;
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_SUITE(adaptive_limit)
 
 BOOST_AUTO_TEST_CASE(bad_options_are_refused)
 {
-    const auto bad_aimd = [](auto change) { return refused<aimd_limit>(aimd_options(), change); };
+    const auto bad_aimd = [](auto change) { return refused<aimd_machine>(aimd_options(), change); };
     BOOST_TEST(!bad_aimd([](auto&) {}));
     BOOST_TEST(bad_aimd([](auto& o) { o.minimum = 0; }));
     BOOST_TEST(bad_aimd([](auto& o) { o.maximum = o.minimum - 1; }));
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(bad_options_are_refused)
         BOOST_TEST(bad_aimd([=](auto& o) { o.backoff = bad; }));
 
     const auto bad_gradient = [](auto change) {
-        return refused<gradient_limit>(gradient_options(), change);
+        return refused<gradient_machine>(gradient_options(), change);
     };
     BOOST_TEST(!bad_gradient([](auto&) {}));
     BOOST_TEST(bad_gradient([](auto& o) { o.minimum = 0; }));
@@ -88,16 +88,16 @@ BOOST_AUTO_TEST_CASE(bad_options_are_refused)
 
 BOOST_AUTO_TEST_CASE(it_starts_within_its_bounds)
 {
-    BOOST_TEST(aimd_limit({.minimum = 5, .maximum = 10}, 7).limit() == 7U);
-    BOOST_TEST(aimd_limit({.minimum = 5, .maximum = 10}, 1).limit() == 5U);
-    BOOST_TEST(gradient_limit({.minimum = 5, .maximum = 10}, 99).limit() == 10U);
+    BOOST_TEST(aimd_machine({.minimum = 5, .maximum = 10}, 7).limit() == 7U);
+    BOOST_TEST(aimd_machine({.minimum = 5, .maximum = 10}, 1).limit() == 5U);
+    BOOST_TEST(gradient_machine({.minimum = 5, .maximum = 10}, 99).limit() == 10U);
 }
 
 // -------------------------------------------------------------------------- AIMD ----
 
 BOOST_AUTO_TEST_CASE(aimd_grows_by_one_for_each_full_round)
 {
-    aimd_limit limit({.maximum = 25}, 10);
+    aimd_machine limit({.maximum = 25}, 10);
     rounds r{limit};
     r.full(10, 10ms); // a little less than one each, since the limit grows meanwhile
     BOOST_TEST(limit.limit() == 19U);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(aimd_grows_by_one_for_each_full_round)
 
 BOOST_AUTO_TEST_CASE(aimd_does_not_grow_when_it_is_not_used)
 {
-    aimd_limit limit({}, 10);
+    aimd_machine limit({}, 10);
     for (int i = 0; i != 1000; ++i)
         limit.update({1h, 1h + 1ms, 4, false});
     BOOST_TEST(limit.limit() == 10U);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(aimd_does_not_grow_when_it_is_not_used)
 
 BOOST_AUTO_TEST_CASE(aimd_backs_off_once_for_all_that_were_dropped_together)
 {
-    aimd_limit limit({.backoff = 0.5}, 100);
+    aimd_machine limit({.backoff = 0.5}, 100);
     rounds r{limit};
     r.full(10ms, true);
     BOOST_TEST(limit.limit() == 50U);
@@ -128,16 +128,16 @@ BOOST_AUTO_TEST_CASE(aimd_backs_off_once_for_all_that_were_dropped_together)
 
 BOOST_AUTO_TEST_CASE(aimd_takes_a_call_over_the_timeout_for_dropped)
 {
-    aimd_limit limit({.backoff = 0.5, .timeout = 100ms}, 100);
+    aimd_machine limit({.backoff = 0.5, .timeout = 100ms}, 100);
     limit.update({1h, 1h + 100ms, 100, false});
     BOOST_TEST(limit.limit() == 100U);
-    limit.update({2h, 2h + 100ms + 1ns, 1, false}); // however few are out
+    limit.update({2h, 2h + 100ms + 1ns, 1, false}); // even with one outstanding call
     BOOST_TEST(limit.limit() == 50U);
 }
 
 BOOST_AUTO_TEST_CASE(aimd_stays_above_its_minimum)
 {
-    aimd_limit limit({.minimum = 3}, 20);
+    aimd_machine limit({.minimum = 3}, 20);
     rounds r{limit};
     for (int i = 0; i != 100; ++i)
         r.full(10ms, true);
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(aimd_stays_above_its_minimum)
 
 BOOST_AUTO_TEST_CASE(gradient_grows_while_the_latency_is_as_usual)
 {
-    gradient_limit limit({.maximum = 60}, 20);
+    gradient_machine limit({.maximum = 60}, 20);
     rounds r{limit};
     r.full(5, 10ms); // a fifth of the head room each
     BOOST_TEST(limit.limit() == 24U);
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(gradient_grows_while_the_latency_is_as_usual)
 
 BOOST_AUTO_TEST_CASE(gradient_shrinks_when_calls_take_longer_and_nothing_has_failed)
 {
-    gradient_limit limit({.maximum = 60}, 60);
+    gradient_machine limit({.maximum = 60}, 60);
     rounds r{limit};
     r.full(20, 10ms);
     r.full(20, 50ms);
@@ -170,9 +170,9 @@ BOOST_AUTO_TEST_CASE(gradient_shrinks_when_calls_take_longer_and_nothing_has_fai
 
 BOOST_AUTO_TEST_CASE(gradient_moves_once_for_each_round)
 {
-    gradient_limit limit({.smoothing = 1.0, .head_room = 10}, 20);
+    gradient_machine limit({.smoothing = 1.0, .head_room = 10}, 20);
     rounds r{limit};
-    r.full(10ms); // half of these make a round, and the others belong to the limit before
+    r.full(10ms); // half of them make a round; the others started under the earlier limit
     BOOST_TEST(limit.limit() == 30U);
     for (int i = 0; i != 100; ++i)
         limit.update({1h, 1h + 1s, 30, false});
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(gradient_moves_once_for_each_round)
 
 BOOST_AUTO_TEST_CASE(gradient_tolerates_what_it_is_told_to)
 {
-    gradient_limit limit({.maximum = 60, .tolerance = 3.0}, 60);
+    gradient_machine limit({.maximum = 60, .tolerance = 3.0}, 60);
     rounds r{limit};
     r.full(20, 10ms);
     r.full(1, 30ms);
@@ -192,16 +192,16 @@ BOOST_AUTO_TEST_CASE(gradient_tolerates_what_it_is_told_to)
 
 BOOST_AUTO_TEST_CASE(gradient_does_not_move_when_it_is_not_used)
 {
-    gradient_limit limit({}, 20);
+    gradient_machine limit({}, 20);
     for (int i = 0; i != 100; ++i)
         limit.update({1h + i * 1s, 1h + i * 1s + 10ms * i, 9, false});
     BOOST_TEST(limit.limit() == 20U);
-    BOOST_TEST((limit.usual_latency() > 10ms)); // but it has learned
+    BOOST_TEST((limit.usual_latency() > 10ms)); // it has learned the latency
 }
 
 BOOST_AUTO_TEST_CASE(gradient_shrinks_once_for_all_that_were_dropped_together)
 {
-    gradient_limit limit({.smoothing = 1.0}, 100);
+    gradient_machine limit({.smoothing = 1.0}, 100);
     rounds r{limit};
     r.full(10ms, true);
     BOOST_TEST(limit.limit() == 50U);
@@ -209,9 +209,9 @@ BOOST_AUTO_TEST_CASE(gradient_shrinks_once_for_all_that_were_dropped_together)
 
 BOOST_AUTO_TEST_CASE(gradient_gets_over_a_slow_time)
 {
-    gradient_limit limit({.maximum = 60, .window = 10000}, 60);
+    gradient_machine limit({.maximum = 60, .window = 10000}, 60);
     rounds r{limit};
-    r.full(50, 1s); // slow is now usual
+    r.full(50, 1s); // the slow latency has become the usual one
     BOOST_TEST((limit.usual_latency() > 900ms));
     r.full(100, 10ms);
     BOOST_TEST((limit.usual_latency() < 30ms));
@@ -219,8 +219,8 @@ BOOST_AUTO_TEST_CASE(gradient_gets_over_a_slow_time)
 
 BOOST_AUTO_TEST_CASE(a_clock_that_stands_still_does_no_harm)
 {
-    gradient_limit gradient({}, 20);
-    aimd_limit aimd({}, 20);
+    gradient_machine gradient({}, 20);
+    aimd_machine aimd({}, 20);
     for (int i = 0; i != 100; ++i) {
         gradient.update({1h, 1h, 20, false});
         gradient.update({1h, 30min, 20, false});

@@ -12,12 +12,12 @@ namespace {
 
 using namespace std::chrono_literals;
 using turnstile::backoff;
-using turnstile::backoff_sequence;
+using turnstile::backoff_machine;
 using turnstile::nanoseconds;
 
 std::vector<nanoseconds> first(std::size_t n, const backoff& rule, std::uint64_t seed = 1)
 {
-    backoff_sequence sequence(rule, seed);
+    backoff_machine sequence(rule, seed);
     std::vector<nanoseconds> delays;
     for (std::size_t i = 0; i != n; ++i)
         delays.push_back(sequence.next());
@@ -66,15 +66,15 @@ BOOST_AUTO_TEST_CASE(two_thousand_attempts_do_not_overflow)
                              backoff::decorrelated_jitter(nanoseconds::max()),
                              backoff::decorrelated_jitter(1h).with_full_jitter()};
     for (const backoff& rule : rules) {
-        backoff_sequence sequence(rule, 7);
-        backoff_sequence capped(rule.capped(30s), 7);
+        backoff_machine sequence(rule, 7);
+        backoff_machine capped(rule.capped(30s), 7);
         for (int i = 0; i != 2000; ++i) {
             BOOST_TEST_REQUIRE(sequence.next().count() >= 0);
             const nanoseconds delay = capped.next();
             BOOST_TEST_REQUIRE((delay >= 0s && delay <= 30s));
         }
     }
-    backoff_sequence longest(backoff::exponential(100ms));
+    backoff_machine longest(backoff::exponential(100ms));
     nanoseconds last{};
     for (int i = 0; i != 2000; ++i)
         last = longest.next();

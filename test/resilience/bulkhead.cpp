@@ -22,11 +22,11 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using kit::completion;
 using kit::manual_clock;
+using turnstile::bulkhead_event;
 using turnstile::bulkhead_options;
 using turnstile::call_outcome;
 using turnstile::errc;
 using turnstile::error_code;
-using turnstile::limit_change;
 using turnstile::nanoseconds;
 
 template <class Threading>
@@ -42,7 +42,7 @@ struct fixture {
 
     explicit fixture(const bulkhead_options& options) : bulkhead(io, options) {}
 
-    // What is acquired is kept.
+    // Keeps the acquired permits.
     void acquire(const completion& c) { bulkhead.async_acquire(keep(c)); }
     auto keep(const completion& c)
     {
@@ -109,6 +109,42 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(no_more_than_the_limit_are_inside, P, kit::policie
     BOOST_TEST(f.bulkhead.stats().in_flight == 0U);
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(it_says_how_many_wait, P, kit::policies)
+{
+    fixture<P> f({.limit = 1});
+    f.fill();
+    BOOST_TEST(f.bulkhead.waiting() == 0U);
+    completion first;
+    completion second;
+    f.acquire(first);
+    f.acquire(second);
+    BOOST_TEST(f.bulkhead.waiting() == 2U);
+    BOOST_TEST(f.bulkhead.stats().waiting == 2U);
+    f.release_one();
+    BOOST_TEST(f.bulkhead.waiting() == 1U);
+    kit::poll_leaves_work(f.io);
+    f.release_one();
+    kit::run(f.io);
+    BOOST_TEST(f.bulkhead.waiting() == 0U);
+    BOOST_TEST(first.succeeded());
+    BOOST_TEST(second.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_failed_try_says_why, P, kit::policies)
+{
+    fixture<P> f({.limit = 1});
+    error_code ec = errc::closed;
+    auto permit = f.bulkhead.try_acquire(ec);
+    BOOST_TEST(static_cast<bool>(permit));
+    BOOST_TEST(!ec);
+    BOOST_TEST(!f.bulkhead.try_acquire(ec));
+    BOOST_TEST(ec == errc::rejected);
+    permit.success();
+    BOOST_TEST(!permit);
+    BOOST_TEST(static_cast<bool>(f.bulkhead.try_acquire(ec)));
+    BOOST_TEST(!ec);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(one_too_many_is_rejected, P, kit::policies)
 {
     fixture<P> f({.limit = 1, .max_queue = 2});
@@ -134,7 +170,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(one_too_many_is_rejected, P, kit::policies)
     BOOST_TEST(f.bulkhead.stats().rejected == 2U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(without_a_queue_nobody_waits, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(without_a_queue_no_call_waits, P, kit::policies)
 {
     fixture<P> f({.limit = 1, .max_queue = 0});
     completion first;
@@ -166,7 +202,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_waiter_makes_room_in_the_queue, P, kit
 
 // ----------------------------------------------------------------------- waiting time ----
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(nobody_waits_longer_than_allowed, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(no_call_waits_longer_than_allowed, P, kit::policies)
 {
     fixture<P> f({.limit = 1, .max_wait = 100ms});
     f.fill();
@@ -186,10 +222,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(nobody_waits_longer_than_allowed, P, kit::policies
     BOOST_TEST((second.error() == errc::timed_out));
     BOOST_TEST(f.bulkhead.stats().timed_out == 2U);
     f.held.clear();
-    BOOST_TEST(bool(f.bulkhead.try_acquire())); // nothing is left of them
+    BOOST_TEST(bool(f.bulkhead.try_acquire())); // the waiters have consumed nothing
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(who_is_let_in_in_time_does_not_time_out, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_admitted_in_time_does_not_time_out, P, kit::policies)
 {
     fixture<P> f({.limit = 1, .max_wait = 100ms});
     f.fill();
@@ -199,12 +235,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(who_is_let_in_in_time_does_not_time_out, P, kit::p
     f.acquire(second);
     manual_clock::advance(f.io, 99ms);
     f.release_one();
-    manual_clock::advance(f.io, 1ms); // granted before, whenever its handler runs
+    manual_clock::advance(f.io,
+                          1ms); // granted before the deadline, although its handler has not run
     BOOST_TEST(first.succeeded());
     BOOST_TEST((second.error() == errc::timed_out));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(the_timer_is_no_work_once_nobody_waits, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_timer_is_no_work_without_waiters, P, kit::policies)
 {
     fixture<P> f({.limit = 1, .max_wait = 1h});
     f.fill();
@@ -260,7 +297,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(it_can_be_resized_while_in_use, P, kit::policies)
 {
     fixture<P> f({.limit = 2});
     std::string log;
-    f.bulkhead.add_listener([&](const limit_change& c) {
+    f.bulkhead.add_listener([&](const bulkhead_event& c) {
         log += std::to_string(c.from) + ">" + std::to_string(c.to) + " ";
     });
     f.fill();
@@ -318,7 +355,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(calls_wait_their_turn_and_results_pass_unchanged, 
     BOOST_TEST(b.stats().in_flight == 0U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(calls_that_are_not_let_in_are_not_made, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(refused_calls_are_not_made, P, kit::policies)
 {
     kit::drained_context io;
     bulkhead_of<P> b(io, {.limit = 1, .max_queue = 1, .max_wait = 10ms});
@@ -370,7 +407,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_can_be_cancelled_while_it_waits_and_while_i
     BOOST_TEST(bool(b.try_acquire()));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(what_is_thrown_while_starting_gives_the_place_back, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_exception_while_starting_gives_the_place_back, P, kit::policies)
 {
     kit::drained_context io;
     bulkhead_of<P> b(io, {.limit = 1});
@@ -423,7 +460,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_follows_the_calls, P, kit::polic
 {
     fixture<P> f({.limit = 10, .adaptive = turnstile::aimd_options{.maximum = 12, .backoff = 0.5}});
     std::vector<std::uint64_t> limits;
-    f.bulkhead.add_listener([&](const limit_change& c) { limits.push_back(c.to); });
+    f.bulkhead.add_listener([&](const bulkhead_event& c) { limits.push_back(c.to); });
     for (int round = 0; round != 8; ++round) {
         f.fill();
         manual_clock::shift(1ms);
@@ -432,12 +469,12 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_follows_the_calls, P, kit::polic
     BOOST_TEST(f.bulkhead.limit() == 12U);
     f.fill();
     manual_clock::shift(1ms);
-    f.held.front().drop();
+    f.held.front().failure();
     BOOST_TEST(f.bulkhead.limit() == 6U);
     f.held.back().ignore();
     f.held.clear();
     BOOST_TEST(f.bulkhead.stats().in_flight == 0U);
-    BOOST_TEST(f.bulkhead.stats().dropped == 1U);
+    BOOST_TEST(f.bulkhead.stats().failures == 1U);
     BOOST_TEST(limits.size() >= 3U);
     BOOST_TEST(limits[0] == 11U);
     BOOST_TEST(limits[1] == 12U);
@@ -447,7 +484,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_follows_the_calls, P, kit::polic
     BOOST_TEST((ec == errc::invalid_argument));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_that_grows_lets_waiters_in, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_that_grows_admits_waiters, P, kit::policies)
 {
     fixture<P> f({.limit = 1, .adaptive = turnstile::aimd_options{}});
     f.fill();
@@ -455,7 +492,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_that_grows_lets_waiters_in, P, k
     completion second;
     f.acquire(first);
     f.acquire(second);
-    f.held[0].release(); // one leaves, and the limit is now two
+    f.held[0].release(); // the limit has grown to two
     kit::run(f.io);
     BOOST_TEST(f.bulkhead.limit() == 2U);
     BOOST_TEST(first.succeeded());
@@ -500,10 +537,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(failed_calls_lower_an_adaptive_limit, P, kit::poli
             return status == 503 ? call_outcome::failure : call_outcome::success;
         },
         [](error_code, int) {});
-    BOOST_TEST(b.stats().dropped == 2U);
+    BOOST_TEST(b.stats().failures == 2U);
 }
 
-// It is not taken for a handler.
+// A classifier is not mistaken for a handler.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_rule_needs_no_token, P, kit::policies)
 {
     kit::drained_context io;
@@ -519,7 +556,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_rule_needs_no_token, P, kit::policies)
     BOOST_TEST(b.limit() == 4U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_that_outlives_the_bulkhead_asks_no_rule, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_that_outlives_the_bulkhead_calls_no_classifier, P,
+                              kit::policies)
 {
     asio::io_context io;
     bool gone = false;
@@ -539,7 +577,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_that_outlives_the_bulkhead_asks_no_rule, P,
     BOOST_TEST(c.aborted());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_that_is_not_let_in_gets_a_rejection, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_that_is_refused_gets_a_rejection, P, kit::policies)
 {
     fixture<P> f({.limit = 1, .max_queue = 1, .max_wait = 1s});
     f.fill();
@@ -566,7 +604,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_may_call_and_end_the_bulkhead, P, kit::
     asio::io_context io;
     auto b = std::make_unique<bulkhead_of<P>>(io, bulkhead_options{.limit = 1});
     std::string log;
-    b->add_listener([&](const limit_change& c) {
+    b->add_listener([&](const bulkhead_event& c) {
         log += "(";
         if (c.to < 3)
             b->resize(c.to + 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/call_outcome.hpp>
-#include <turnstile/resilience/detail/held_call.hpp>
+#include <turnstile/resilience/detail/admitted_call.hpp>
 
 #include <boost/asio/error.hpp>
 #include <boost/test/unit_test.hpp>

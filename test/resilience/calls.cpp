@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Calls of breakers, bulkheads and limiters, when something goes wrong around the operation.
+// Calls of breakers, bulkheads and limiters that fail around the operation.
 #include "kit/completion.hpp"
 #include "kit/failing_allocator.hpp"
 #include "kit/policies.hpp"
@@ -57,7 +57,7 @@ void call_throws(Stage& stage)
     BOOST_TEST(c.dropped());
 }
 
-// A call that waits for its turn, which comes when there is no memory.
+// A call that is granted while memory is exhausted.
 template <class Stage, class LetIn>
 void call_without_memory(asio::io_context& io, Stage& stage, LetIn let_in)
 {

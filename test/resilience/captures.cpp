@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What an operation has captured is destroyed before the caller of the stage goes on.
+// The values that an operation has captured are destroyed before the caller of the stage continues.
 #include "kit/run.hpp"
 
 #include <turnstile/resilience/pipeline.hpp>
@@ -29,7 +29,7 @@ asio::awaitable<int> finish(end how)
     co_return 7;
 }
 
-// Calls an operation that owns a value, and looks right after the call whether it still lives.
+// Calls an operation that owns a value, and checks right after the call whether it still exists.
 template <class Call, class Make>
 void check_captures(const std::string& name, Call call, Make make)
 {
@@ -88,11 +88,11 @@ BOOST_AUTO_TEST_CASE(every_stage_destroys_the_operation_before_the_caller_goes_o
     turnstile::bulkhead bulkhead(other);
     turnstile::rate_limiter limiter(other, turnstile::per_second(1000, 1000));
     turnstile::timeout timeout(other, 1h);
-    turnstile::hedge hedge(other, turnstile::hedge_policy::after(1h).attempts(1));
-    turnstile::retry retry(other, turnstile::retry_policy().attempts(1));
+    turnstile::hedge hedge(other, {.delay = 1h, .max_attempts = 1});
+    turnstile::retry retry(other, {.max_attempts = 1});
     const auto pipeline =
         turnstile::pipeline(other).circuit_breaker(breaker).bulkhead(bulkhead).retry(
-            turnstile::retry_policy().attempts(1));
+            {.max_attempts = 1});
     const auto empty = turnstile::pipeline(other);
     const auto with = [](const char* name, auto& stage) {
         check_all_captures(name, [&](auto op) { return stage.async_call(std::move(op)); });

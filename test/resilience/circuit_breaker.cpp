@@ -23,9 +23,9 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using kit::completion;
 using kit::manual_clock;
-using turnstile::breaker_options;
 using turnstile::call_outcome;
-using turnstile::circuit_change;
+using turnstile::circuit_breaker_event;
+using turnstile::circuit_breaker_options;
 using turnstile::circuit_state;
 using turnstile::errc;
 using turnstile::error_code;
@@ -37,14 +37,14 @@ static_assert(!std::is_move_constructible_v<turnstile::circuit_breaker>);
 static_assert(std::is_nothrow_move_constructible_v<turnstile::circuit_breaker::permit_type>);
 static_assert(!std::is_copy_constructible_v<turnstile::circuit_breaker::permit_type>);
 
-breaker_options three_in_a_row()
+circuit_breaker_options three_in_a_row()
 {
     return {.window = turnstile::consecutive_failures{3}, .open_for = 50ms};
 }
 
 constexpr char letter(circuit_state state) { return "coh"[static_cast<int>(state)]; }
 
-// An operation that ends when the test says so, with an error and a number.
+// An operation that the test completes, with an error and a number.
 class service {
 public:
     auto call()
@@ -77,16 +77,17 @@ private:
 
 template <class Threading>
 struct fixture {
-    explicit fixture(const breaker_options& options = three_in_a_row()) : breaker(io, options)
+    explicit fixture(const circuit_breaker_options& options = three_in_a_row())
+        : breaker(io, options)
     {
-        breaker.add_listener([this](const circuit_change& c) {
+        breaker.add_listener([this](const circuit_breaker_event& c) {
             log += letter(c.from);
             log += letter(c.to);
             log += ' ';
         });
     }
 
-    // Calls the service, which answers at once; what the caller gets.
+    // Calls the service, which answers at once, and returns the result.
     error_code call(error_code ec = {}, int n = 0)
     {
         error_code result;
@@ -180,7 +181,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_dropped_probe_makes_room_for_another, P, kit::po
         BOOST_TEST(moved.is_probe());
     }
     auto probe = f.breaker.try_acquire();
-    probe = {}; // assigning over it drops it, too
+    probe = {}; // assignment drops it, too
     BOOST_TEST((f.breaker.state() == circuit_state::half_open));
     f.breaker.try_acquire().success();
     BOOST_TEST((f.breaker.state() == circuit_state::closed));
@@ -244,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_hundred_threads_at_the_end_of_the_open_time_get_exactly_t
                 auto permit = breaker.try_acquire();
                 admitted += permit ? 1 : 0;
                 ++arrived;
-                while (arrived != 100) // keeps its permit until all have asked
+                while (arrived != 100) // keeps its permit until every thread has tried
                     std::this_thread::yield();
             });
         for (auto& t : callers)
@@ -328,7 +329,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(coroutines_are_called_and_their_exceptions_count, 
     BOOST_TEST(f.log == "co oh hc ");
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(what_is_thrown_while_starting_is_a_failure, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_exception_while_starting_is_a_failure, P, kit::policies)
 {
     fixture<P> f;
     f.backend.throws = true;
@@ -425,7 +426,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(results_are_classified_by_a_rule_of_their_own, P, 
     BOOST_TEST((f.breaker.state() == circuit_state::open));
 }
 
-// It is not taken for a handler.
+// A classifier is not mistaken for a handler.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_rule_needs_no_token, P, kit::policies)
 {
     fixture<P> f;
@@ -473,9 +474,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(calls_outlive_the_breaker, P, kit::policies)
     asio::io_context io;
     service backend;
     auto breaker = std::make_unique<breaker_of<P>>(
-        io, breaker_options{.window = {turnstile::consecutive_failures{1}}});
+        io, circuit_breaker_options{.window = {turnstile::consecutive_failures{1}}});
     bool told = false;
-    breaker->add_listener([&](const circuit_change&) { told = true; });
+    breaker->add_listener([&](const circuit_breaker_event&) { told = true; });
     completion c;
     breaker->async_call(backend.call(), c.handler([](int) {}));
     breaker.reset();
@@ -540,6 +541,45 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(with_a_waiter_a_hung_probe_opens_it_by_itself, P, 
     BOOST_TEST(f.log == "co oh ho oh hc ");
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(it_says_how_many_wait, P, kit::policies)
+{
+    kit::drained_context io;
+    breaker_of<P> breaker(io);
+    BOOST_TEST(breaker.waiting() == 0U);
+    completion open;
+    completion half_open;
+    breaker.async_wait_state(circuit_state::open, open.handler([] {}));
+    BOOST_TEST(breaker.waiting() == 1U);
+    asio::cancellation_signal signal;
+    breaker.async_wait_state(circuit_state::half_open,
+                             asio::bind_cancellation_slot(signal.slot(), half_open.handler([] {})));
+    BOOST_TEST(breaker.waiting() == 2U);
+    breaker.force_open();
+    BOOST_TEST(breaker.waiting() == 1U);
+    kit::poll_leaves_work(io);
+    signal.emit(asio::cancellation_type::terminal);
+    kit::run(io);
+    BOOST_TEST(breaker.waiting() == 0U);
+    BOOST_TEST(open.succeeded());
+    BOOST_TEST(half_open.aborted());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_failed_try_says_why, P, kit::policies)
+{
+    kit::drained_context io;
+    breaker_of<P> breaker(io);
+    error_code ec = errc::closed;
+    auto permit = breaker.try_acquire(ec);
+    BOOST_TEST(static_cast<bool>(permit));
+    BOOST_TEST(!ec);
+    permit.release();
+    BOOST_TEST(!permit);
+    BOOST_TEST(breaker.stats().ignored == 1U);
+    breaker.force_open();
+    BOOST_TEST(!breaker.try_acquire(ec));
+    BOOST_TEST(ec == errc::circuit_open);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_state_that_does_not_last_still_counts, P, kit::policies)
 {
     fixture<P> f;
@@ -551,7 +591,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_state_that_does_not_last_still_counts, P, kit::p
     BOOST_TEST(c.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(the_timer_is_no_work_once_nobody_waits, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_timer_is_no_work_without_waiters, P, kit::policies)
 {
     fixture<P> f;
     f.fail(3);
@@ -590,10 +630,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(listeners_may_call_the_breaker, P, kit::policies)
 {
     fixture<P> f;
     std::optional<turnstile::listener_id> id;
-    id = f.breaker.add_listener([&](const circuit_change& c) {
+    id = f.breaker.add_listener([&](const circuit_breaker_event& c) {
         f.log += "(";
         if (c.to == circuit_state::open)
-            f.breaker.reset(); // told afterwards, not inside
+            f.breaker.reset(); // dispatched after this listener has returned
         else
             BOOST_TEST(f.breaker.remove_listener(*id));
         f.log += ")";
@@ -610,14 +650,15 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_may_end_the_breaker, P, kit::policies)
     auto breaker = std::make_unique<breaker_of<P>>(io, three_in_a_row());
     completion c;
     breaker->async_wait_state(circuit_state::half_open, c.handler([] {}));
-    breaker->add_listener([&](const circuit_change&) { breaker.reset(); });
+    breaker->add_listener([&](const circuit_breaker_event&) { breaker.reset(); });
     breaker->force_open();
     BOOST_TEST(!breaker);
     kit::run(io);
     BOOST_TEST(c.aborted());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_that_outlives_the_breaker_asks_no_rule, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_that_outlives_the_breaker_calls_no_classifier, P,
+                              kit::policies)
 {
     asio::io_context io;
     auto options = three_in_a_row();
@@ -649,7 +690,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_that_outlives_the_breaker_asks_no_rule, P, 
     BOOST_TEST(ended.size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_generator_that_throws_leaves_what_was_proposed, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_generator_that_throws_leaves_the_proposed_duration, P,
+                              kit::policies)
 {
     auto options = three_in_a_row();
     options.break_duration = [](const turnstile::break_info&) -> turnstile::nanoseconds {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is made from an executor, without naming its type, can be awaited in an ordinary coroutine.
+// Objects made from an executor, without naming its type, can be awaited in an ordinary coroutine.
 #include "kit/run.hpp"
 
 #include <turnstile/turnstile.hpp>
@@ -43,7 +43,7 @@ asio::awaitable<void> use_everything(Executor executor, bool& done)
     turnstile::basic_bulkhead bulkhead(executor);
     turnstile::basic_timeout timeout(executor, 1h);
     turnstile::basic_retry retry(executor);
-    turnstile::basic_hedge hedge(executor, turnstile::hedge_policy::after(1h));
+    turnstile::basic_hedge hedge(executor, turnstile::hedge_options{.delay = 1h});
     const auto pipeline = turnstile::pipeline(executor).timeout(1h).circuit_breaker(breaker);
     is_ordinary(mutex);
     is_ordinary(condition);
@@ -67,12 +67,13 @@ asio::awaitable<void> use_everything(Executor executor, bool& done)
     BOOST_TEST(co_await timeout.async_call(&answer) == 42);
     BOOST_TEST(co_await retry.async_call(&answer) == 42);
     BOOST_TEST(co_await hedge.async_call(&answer) == 42);
-    BOOST_TEST(co_await pipeline.async_run(&answer) == 42);
+    BOOST_TEST(co_await pipeline.async_call(&answer) == 42);
     BOOST_TEST(co_await turnstile::pipeline(executor).async_call(&answer) == 42);
     BOOST_TEST(co_await turnstile::async_with_timeout(executor, 1h, &answer) == 42);
-    BOOST_TEST(co_await turnstile::async_retry(executor, turnstile::retry_policy(), &answer) == 42);
-    BOOST_TEST(co_await turnstile::async_hedge(executor, turnstile::hedge_policy::after(1h),
-                                               &answer) == 42);
+    const turnstile::retry_options retrying;
+    const turnstile::hedge_options hedging{.delay = 1h};
+    BOOST_TEST(co_await turnstile::async_retry(executor, retrying, &answer) == 42);
+    BOOST_TEST(co_await turnstile::async_hedge(executor, hedging, &answer) == 42);
     done = true;
 }
 

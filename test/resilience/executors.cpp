@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Where an operation runs that is a coroutine: where co_spawn would run it with that token.
+// A coroutine runs where co_spawn would run it with the same token.
 #include "kit/manual_clock.hpp"
 #include "kit/run.hpp"
 
@@ -73,8 +73,8 @@ struct fixture {
     turnstile::basic_circuit_breaker<any, thread_safe, manual_clock> breaker{io};
     turnstile::basic_bulkhead<any, thread_safe, manual_clock> bulkhead{io, {.limit = 1}};
     turnstile::basic_timeout<any, manual_clock> timeout{io, 1h};
-    turnstile::basic_retry<turnstile::retry_policy, any, manual_clock> retry{io};
-    turnstile::basic_hedge<any, manual_clock> hedge{io, turnstile::hedge_policy::after(1h)};
+    turnstile::basic_retry<any, manual_clock> retry{io};
+    turnstile::basic_hedge<any, manual_clock> hedge{io, {.delay = 1h}};
 };
 
 BOOST_FIXTURE_TEST_SUITE(executors, fixture)

@@ -21,20 +21,21 @@ using kit::completion;
 using kit::manual_clock;
 using turnstile::errc;
 using turnstile::error_code;
-using turnstile::hedge_policy;
+using turnstile::hedge_options;
 using turnstile::nanoseconds;
 
 const error_code refused = asio::error::connection_refused;
 
 struct fixture : kit::call_fixture {
-    void start(const hedge_policy& policy)
+    void start(const hedge_options& options)
     {
         start_with([&](auto op, auto handler) {
-            turnstile::async_hedge<manual_clock>(io.get_executor(), policy, op, std::move(handler));
+            turnstile::async_hedge<manual_clock>(io.get_executor(), options, op,
+                                                 std::move(handler));
         });
     }
 
-    hedge_policy after_a_second = hedge_policy::after(1s);
+    hedge_options after_a_second{.delay = 1s};
 };
 
 BOOST_FIXTURE_TEST_SUITE(resilience_hedge, fixture)
@@ -121,7 +122,8 @@ BOOST_AUTO_TEST_CASE(if_all_fail_the_last_to_complete_has_the_word)
 
 BOOST_AUTO_TEST_CASE(there_are_no_more_attempts_than_allowed)
 {
-    start(after_a_second.attempts(3));
+    after_a_second.max_attempts = 3;
+    start(after_a_second);
     for (int i = 0; i != 10; ++i)
         advance(1s);
     BOOST_TEST(operation.started() == 3U);
@@ -134,7 +136,8 @@ BOOST_AUTO_TEST_CASE(there_are_no_more_attempts_than_allowed)
 
 BOOST_AUTO_TEST_CASE(after_a_failure_the_delay_begins_anew)
 {
-    start(after_a_second.attempts(3));
+    after_a_second.max_attempts = 3;
+    start(after_a_second);
     advance(500ms);
     operation.fail(0, refused);
     poll();
@@ -149,7 +152,8 @@ BOOST_AUTO_TEST_CASE(after_a_failure_the_delay_begins_anew)
 
 BOOST_AUTO_TEST_CASE(one_attempt_is_just_the_operation)
 {
-    start(after_a_second.attempts(0));
+    after_a_second.max_attempts = 1;
+    start(after_a_second);
     advance(1h);
     BOOST_TEST(operation.started() == 1U);
     operation.fail(0, refused);
@@ -159,7 +163,8 @@ BOOST_AUTO_TEST_CASE(one_attempt_is_just_the_operation)
 
 BOOST_AUTO_TEST_CASE(cancelling_cancels_all_and_no_more_begin)
 {
-    start(after_a_second.attempts(3));
+    after_a_second.max_attempts = 3;
+    start(after_a_second);
     advance(1s);
     signal.emit(asio::cancellation_type::total);
     kit::run(io);
@@ -182,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_success_in_spite_of_the_cancellation_is_not_lost)
 
 BOOST_AUTO_TEST_CASE(no_delay_means_both_at_once)
 {
-    start(hedge_policy::after(0s));
+    start({.delay = 0s});
     advance(0s);
     BOOST_TEST(operation.started() == 2U);
     operation.succeed(1, 7);
@@ -200,8 +205,8 @@ BOOST_AUTO_TEST_CASE(attempts_that_fail_to_start_are_failures)
             },
             token);
     };
-    turnstile::async_hedge<manual_clock>(io.get_executor(), after_a_second.attempts(4), throwing,
-                                         done.handler([](int) {}));
+    turnstile::async_hedge<manual_clock>(io.get_executor(), {.delay = 1s, .max_attempts = 4},
+                                         throwing, done.handler([](int) {}));
     kit::run(io);
     BOOST_TEST(done.error() == refused);
     BOOST_TEST(attempts == 4);
@@ -210,10 +215,10 @@ BOOST_AUTO_TEST_CASE(attempts_that_fail_to_start_are_failures)
 BOOST_AUTO_TEST_CASE(the_delay_follows_the_latencies)
 {
     turnstile::basic_hedge<asio::any_io_executor, manual_clock> hedge(
-        io.get_executor(), hedge_policy::at_percentile(0.9, 10s));
+        io.get_executor(), {.delay = 10s, .percentile = 0.9});
     static_assert(turnstile::stage_for<decltype(hedge), kit::scripted_operation>);
     BOOST_TEST((hedge.stats().delay == 10s));
-    for (std::size_t i = 0; i != hedge_policy::samples_needed; ++i) {
+    for (std::size_t i = 0; i != hedge_options::samples_needed; ++i) {
         completion c;
         hedge.async_call(operation, c.handler([](int) {}));
         poll();
@@ -232,18 +237,18 @@ BOOST_AUTO_TEST_CASE(the_delay_follows_the_latencies)
     operation.succeed(operation.started() - 1, 1);
     kit::run(io);
     BOOST_TEST(c.succeeded());
-    BOOST_TEST(hedge.stats().calls == hedge_policy::samples_needed + 1);
-    BOOST_TEST(hedge.stats().attempts == hedge_policy::samples_needed + 2);
+    BOOST_TEST(hedge.stats().calls == hedge_options::samples_needed + 1);
+    BOOST_TEST(hedge.stats().attempts == hedge_options::samples_needed + 2);
     BOOST_TEST(hedge.stats().hedged == 1U);
     BOOST_TEST(hedge.stats().hedge_won == 1U);
 }
 
-// Half of the first attempts take for ever, and a second one is quick: such a call has taken as
-// long as its delay, and must not count as a quick one.
+// Half of the first attempts never complete, and the second ones are fast: such a call has taken as
+// long as its delay, and must not count as a fast one.
 BOOST_AUTO_TEST_CASE(a_call_that_a_hedge_has_saved_was_slow_nonetheless)
 {
     turnstile::basic_hedge<asio::any_io_executor, manual_clock> hedge(
-        io.get_executor(), hedge_policy::at_percentile(0.6, 1s));
+        io.get_executor(), {.delay = 1s, .percentile = 0.6});
     for (int i = 0; i != 40; ++i) {
         completion c;
         hedge.async_call(operation, c.handler([](int) {}));
@@ -291,7 +296,7 @@ BOOST_AUTO_TEST_CASE(listeners_are_told_of_hedges_that_begin_and_win)
     kit::run(io);
     BOOST_TEST(told.size() == 3U);
     hedge->async_call(operation, [](error_code, int) {});
-    hedge.reset(); // the call goes on, and nobody is told
+    hedge.reset(); // the call continues without listeners
     advance(1s);
     operation.succeed(5, 7);
     kit::run(io);
@@ -301,7 +306,7 @@ BOOST_AUTO_TEST_CASE(listeners_are_told_of_hedges_that_begin_and_win)
 BOOST_AUTO_TEST_CASE(a_percentile_must_be_one)
 {
     for (double p : {0.0, -0.5, 1.5})
-        BOOST_CHECK_EXCEPTION(hedge_policy::at_percentile(p, 1s), turnstile::system_error,
+        BOOST_CHECK_EXCEPTION(turnstile::hedge(io, {.percentile = p}), turnstile::system_error,
                               [](const auto& e) { return e.code() == errc::invalid_argument; });
 }
 
@@ -349,7 +354,7 @@ BOOST_AUTO_TEST_CASE(without_memory_for_another_attempt_the_failure_is_delivered
 {
     kit::allocation_plan plan;
     turnstile::async_hedge<manual_clock>(
-        io.get_executor(), after_a_second.attempts(3), operation,
+        io.get_executor(), {.delay = 1s, .max_attempts = 3}, operation,
         asio::bind_allocator(kit::failing_allocator<char>(plan), done.handler([](int) {})));
     poll();
     operation.fail(0, refused);

@@ -493,8 +493,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_key_is_a_stage, P, kit::policies)
     };
     completion first;
     completion second;
-    p.async_run(op, first.handler(nothing));
-    p.async_run(op, second.handler(nothing));
+    p.async_call(op, first.handler(nothing));
+    p.async_call(op, second.handler(nothing));
     pass(io, 0s);
     BOOST_TEST(first.succeeded());
     BOOST_TEST(!second.done());

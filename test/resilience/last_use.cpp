@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// What lets others go is over for the object by then: they may destroy it, on another thread.
-// That it is really not touched any more is for the address sanitizer to say.
+// An operation that is granted may destroy the object at once, on another thread: the call that
+// grants it must not use the object any more. The address sanitizer detects violations.
 #include "kit/thread_executor.hpp"
 
 #include <turnstile/resilience/bulkhead.hpp>
@@ -32,7 +32,7 @@ struct fixture {
         io.run();
     }
 
-    // The handler of one who ends the object as soon as it may go.
+    // A handler that destroys the object.
     auto ending()
     {
         return asio::bind_executor(asio::any_io_executor(kit::thread_executor(io)),
@@ -79,8 +79,8 @@ BOOST_AUTO_TEST_CASE(a_permit_changes_an_adaptive_limit)
 BOOST_AUTO_TEST_CASE(a_probe_closes_a_circuit)
 {
     for (const bool has_generator : {false, true}) {
-        turnstile::breaker_options options{.window = turnstile::consecutive_failures{1},
-                                           .open_for = 0ns};
+        turnstile::circuit_breaker_options options{.window = turnstile::consecutive_failures{1},
+                                                   .open_for = 0ns};
         if (has_generator)
             options.break_duration = [](const auto&) { return turnstile::nanoseconds(0); };
         fixture<turnstile::circuit_breaker> f(options);
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_probe_closes_a_circuit)
 
 BOOST_AUTO_TEST_CASE(a_failure_opens_a_circuit)
 {
-    fixture<turnstile::circuit_breaker> f(turnstile::breaker_options{
+    fixture<turnstile::circuit_breaker> f(turnstile::circuit_breaker_options{
         .window = turnstile::consecutive_failures{1}, .break_duration = [](const auto&) {
             BOOST_ERROR("asked after its end");
             return turnstile::nanoseconds(0);

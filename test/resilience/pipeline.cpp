@@ -24,9 +24,9 @@ using turnstile::error_code;
 using turnstile::nanoseconds;
 
 const error_code refused = asio::error::connection_refused;
-const auto policy = turnstile::retry_policy().attempts(3).backoff(turnstile::backoff::constant(1s));
+const turnstile::retry_options options{.backoff = turnstile::backoff::constant(1s)};
 
-// Says when it is called, and passes on.
+// Logs each call, and passes it on.
 struct noisy_stage {
     std::vector<std::string>& log;
     std::string name;
@@ -51,7 +51,7 @@ BOOST_FIXTURE_TEST_SUITE(resilience_pipeline, fixture)
 
 BOOST_AUTO_TEST_CASE(an_empty_pipeline_is_just_the_operation)
 {
-    pipeline().async_run(operation, done.handler([](int v) { BOOST_TEST(v == 7); }));
+    pipeline().async_call(operation, done.handler([](int v) { BOOST_TEST(v == 7); }));
     operation.succeed(0, 7);
     kit::run(io);
     BOOST_TEST(done.succeeded());
@@ -62,9 +62,9 @@ BOOST_AUTO_TEST_CASE(a_retry_comes_back_when_the_rate_limiter_says)
     turnstile::basic_rate_limiter<asio::any_io_executor, turnstile::thread_safe, manual_clock>
         limiter(io, turnstile::per_second(10, 1), {.max_waiters = 0});
     BOOST_TEST(limiter.try_acquire());
-    const auto p = pipeline().retry(policy).rate_limit(limiter);
+    const auto p = pipeline().retry(options).rate_limiter(limiter);
     bool ran = false;
-    p.async_run(
+    p.async_call(
         [&]() -> asio::awaitable<void> {
             ran = true;
             co_return;
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_retry_comes_back_when_the_rate_limiter_says)
     poll();
     advance(100ms - 1ns);
     BOOST_TEST(!ran);
-    advance(1ns); // the policy's own delay is a second
+    advance(1ns); // the delay of the backoff is a second
     BOOST_TEST(ran);
     kit::run(io);
 }
@@ -83,9 +83,9 @@ BOOST_AUTO_TEST_CASE(stages_run_from_the_outside_in_as_they_are_written)
     std::vector<std::string> log;
     noisy_stage outer{log, "outer"};
     noisy_stage inner{log, "inner"};
-    const auto p = pipeline().stage(outer).retry(policy).stage(inner);
+    const auto p = pipeline().stage(outer).retry(options).stage(inner);
     static_assert(turnstile::stage_for<const decltype(p), kit::scripted_operation>);
-    p.async_run(operation, done.handler([](int) {}));
+    p.async_call(operation, done.handler([](int) {}));
     poll();
     operation.fail(0, refused);
     poll();
@@ -98,8 +98,10 @@ BOOST_AUTO_TEST_CASE(stages_run_from_the_outside_in_as_they_are_written)
 
 BOOST_AUTO_TEST_CASE(an_inner_timeout_is_for_each_attempt_and_an_outer_one_for_all)
 {
-    const auto p = pipeline().timeout(10s).retry(policy.unlimited_attempts()).timeout(2s);
-    p.async_run(operation, done.handler([](int) {}));
+    turnstile::retry_options unlimited = options;
+    unlimited.max_attempts = turnstile::retry_options::unlimited;
+    const auto p = pipeline().timeout(10s).retry(unlimited).timeout(2s);
+    p.async_call(operation, done.handler([](int) {}));
     poll();
     for (int second = 0; second != 9; ++second)
         advance(1s);
@@ -118,8 +120,8 @@ BOOST_AUTO_TEST_CASE(a_breaker_inside_a_retry_sees_every_attempt)
 {
     turnstile::basic_circuit_breaker<asio::any_io_executor, turnstile::thread_safe, manual_clock>
         breaker(io, {.window = turnstile::consecutive_failures{2}, .open_for = 1h});
-    const auto p = pipeline().retry(policy).circuit_breaker(breaker);
-    p.async_run(operation, done.handler([](int) {}));
+    const auto p = pipeline().retry(options).circuit_breaker(breaker);
+    p.async_call(operation, done.handler([](int) {}));
     poll();
     for (std::size_t i = 0; i != 2; ++i) {
         operation.fail(i, refused);
@@ -137,10 +139,10 @@ BOOST_AUTO_TEST_CASE(limits_hold_for_what_is_inside)
         io, {.limit = 1});
     turnstile::basic_rate_limiter<asio::any_io_executor, turnstile::thread_safe, manual_clock>
         limiter(io, turnstile::bandwidth{.permits = 1, .period = 1s, .burst = 1});
-    const auto p = pipeline().timeout(1h).rate_limit(limiter).bulkhead(bulkhead);
+    const auto p = pipeline().timeout(1h).rate_limiter(limiter).bulkhead(bulkhead);
     completion second;
-    p.async_run(operation, done.handler([](int) {}));
-    p.async_run(operation, second.handler([](int) {}));
+    p.async_call(operation, done.handler([](int) {}));
+    p.async_call(operation, second.handler([](int) {}));
     poll();
     BOOST_TEST(operation.started() == 1U); // the second waits for the limiter
     advance(1s);
@@ -160,13 +162,13 @@ BOOST_AUTO_TEST_CASE(a_cancellation_reaches_the_operation_through_every_stage)
     turnstile::bulkhead bulkhead(io);
     pipeline()
         .timeout(1h)
-        .retry(policy)
-        .hedge(turnstile::hedge_policy::after(1h))
+        .retry(options)
+        .hedge({.delay = 1h})
         .circuit_breaker(breaker)
         .bulkhead(bulkhead)
         .timeout(1h)
-        .async_run(operation,
-                   asio::bind_cancellation_slot(signal.slot(), done.handler([](int) {})));
+        .async_call(operation,
+                    asio::bind_cancellation_slot(signal.slot(), done.handler([](int) {})));
     poll();
     BOOST_TEST(operation.started() == 1U);
     signal.emit(asio::cancellation_type::total);
@@ -177,10 +179,10 @@ BOOST_AUTO_TEST_CASE(a_cancellation_reaches_the_operation_through_every_stage)
 
 BOOST_AUTO_TEST_CASE(a_pipeline_is_a_stage_of_another_and_outlived_by_its_calls)
 {
-    const auto inner = pipeline().retry(policy);
+    const auto inner = pipeline().retry(options);
     {
         const auto outer = pipeline().timeout(1h).stage(inner);
-        outer.async_run(operation, done.handler([](int) {}));
+        outer.async_call(operation, done.handler([](int) {}));
     }
     poll();
     operation.fail(0, refused);
@@ -197,13 +199,13 @@ BOOST_AUTO_TEST_CASE(a_coroutine_runs_inside_with_the_default_token)
     int result = 0;
     turnstile::circuit_breaker breaker(io);
     const auto p = pipeline()
-                       .retry(policy.backoff(turnstile::backoff::constant(0s)))
+                       .retry({.backoff = turnstile::backoff::constant(0s)})
                        .circuit_breaker(breaker)
                        .timeout(1h);
     asio::co_spawn(
         io,
         [&]() -> asio::awaitable<void> {
-            result = co_await p.async_run([&]() -> asio::awaitable<int> {
+            result = co_await p.async_call([&]() -> asio::awaitable<int> {
                 if (++attempts < 3)
                     throw turnstile::system_error(refused);
                 co_return attempts;
@@ -219,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_handler_without_an_executor_runs_on_the_pipelines)
     asio::io_context elsewhere;
     turnstile::circuit_breaker breaker(elsewhere);
     bool on_io = false;
-    pipeline().circuit_breaker(breaker).async_run(
+    pipeline().circuit_breaker(breaker).async_call(
         operation, [&](error_code, int) { on_io = io.get_executor().running_in_this_thread(); });
     operation.succeed(0, 1);
     kit::run(io);

@@ -26,12 +26,12 @@ using turnstile::errc;
 using turnstile::error_code;
 using turnstile::nanoseconds;
 using turnstile::retry_event;
-using turnstile::retry_policy;
+using turnstile::retry_options;
 
 const error_code refused = asio::error::connection_refused;
 
 struct fixture : kit::call_fixture {
-    // The attempt under way fails; time for the delay passes.
+    // Fails the outstanding attempt, and advances the clock by the delay.
     void fail(error_code ec = refused, nanoseconds delay = 1s)
     {
         operation.fail(operation.started() - 1, ec);
@@ -39,22 +39,22 @@ struct fixture : kit::call_fixture {
         advance(delay);
     }
 
-    template <class Policy>
-    void start(const Policy& how)
+    template <class Options>
+    void start(const Options& how)
     {
         start_with([&](auto op, auto handler) {
             turnstile::async_retry<manual_clock>(io.get_executor(), how, op, std::move(handler));
         });
     }
 
-    retry_policy policy = retry_policy().backoff(backoff::constant(1s));
+    retry_options options{.backoff = backoff::constant(1s)};
 };
 
 BOOST_FIXTURE_TEST_SUITE(resilience_retry, fixture)
 
 BOOST_AUTO_TEST_CASE(a_success_passes_through_at_once)
 {
-    start(policy);
+    start(options);
     operation.succeed(0, 7);
     kit::run(io);
     BOOST_TEST(value == 7);
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(a_success_passes_through_at_once)
 
 BOOST_AUTO_TEST_CASE(a_failure_is_followed_by_another_attempt_after_the_delay)
 {
-    start(policy);
+    start(options);
     operation.fail(0, refused);
     poll();
     advance(1s - 1ns);
@@ -77,7 +77,8 @@ BOOST_AUTO_TEST_CASE(a_failure_is_followed_by_another_attempt_after_the_delay)
 
 BOOST_AUTO_TEST_CASE(the_last_failure_is_delivered_as_it_is)
 {
-    start(policy.attempts(3));
+    options.max_attempts = 3;
+    start(options);
     fail(refused);
     fail(refused);
     BOOST_TEST(!done.done());
@@ -89,7 +90,8 @@ BOOST_AUTO_TEST_CASE(the_last_failure_is_delivered_as_it_is)
 
 BOOST_AUTO_TEST_CASE(a_predicate_decides_what_is_worth_it)
 {
-    start(policy.retry_if([](const turnstile::failure& f) { return f.code() == refused; }));
+    options.retry_if = [](const turnstile::failure& f) { return f.code() == refused; };
+    start(options);
     fail(refused);
     operation.fail(1, asio::error::access_denied);
     kit::run(io);
@@ -99,7 +101,8 @@ BOOST_AUTO_TEST_CASE(a_predicate_decides_what_is_worth_it)
 
 BOOST_AUTO_TEST_CASE(a_predicate_may_look_at_the_whole_result)
 {
-    start(policy.retry_if([](error_code ec, int status) { return ec || status >= 500; }));
+    start(turnstile::retry_on_results(
+        options, [](error_code ec, int status) { return ec || status >= 500; }));
     operation.succeed(0, 503);
     poll();
     advance(1s);
@@ -109,9 +112,34 @@ BOOST_AUTO_TEST_CASE(a_predicate_may_look_at_the_whole_result)
     BOOST_TEST(value == 200);
 }
 
+BOOST_AUTO_TEST_CASE(a_rule_on_failures_is_not_called_for_a_success)
+{
+    options.retry_if = [](const turnstile::failure&) { return true; };
+    start(options);
+    operation.succeed(0, 7);
+    kit::run(io);
+    BOOST_TEST(value == 7);
+    BOOST_TEST(operation.started() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_on_results_leaves_the_other_rule_to_the_options)
+{
+    options.retry_after = [](const turnstile::failure&) { return 30s; };
+    start(turnstile::retry_on_results(options, [](error_code ec, int) { return ec.failed(); }));
+    fail(refused, 30s - 1ns);
+    BOOST_TEST(operation.started() == 1U);
+    advance(1ns);
+    BOOST_TEST(operation.started() == 2U);
+    operation.succeed(1, 7);
+    kit::run(io);
+    BOOST_TEST(value == 7);
+}
+
 BOOST_AUTO_TEST_CASE(a_result_that_stays_bad_is_delivered_in_the_end)
 {
-    start(policy.attempts(2).retry_if([](error_code, int status) { return status >= 500; }));
+    options.max_attempts = 2;
+    start(
+        turnstile::retry_on_results(options, [](error_code, int status) { return status >= 500; }));
     operation.succeed(0, 503);
     poll();
     advance(1s);
@@ -122,8 +150,9 @@ BOOST_AUTO_TEST_CASE(a_result_that_stays_bad_is_delivered_in_the_end)
 
 BOOST_AUTO_TEST_CASE(the_server_may_say_when_to_come_back)
 {
-    start(policy.retry_if([](error_code, int status) { return status == 429; })
-              .retry_after([](error_code, int) { return std::optional(30s); }));
+    start(turnstile::retry_on_results(
+        options, [](error_code, int status) { return status == 429; },
+        [](error_code, int) { return std::optional(30s); }));
     operation.succeed(0, 429);
     poll();
     advance(30s - 1ns);
@@ -136,7 +165,8 @@ BOOST_AUTO_TEST_CASE(the_server_may_say_when_to_come_back)
 
 BOOST_AUTO_TEST_CASE(an_attempt_that_takes_too_long_is_cancelled_and_retried)
 {
-    start(policy.timeout_each(5s));
+    options.attempt_timeout = 5s;
+    start(options);
     advance(5s);
     BOOST_TEST(operation.was_cancelled(0));
     advance(1s);
@@ -148,7 +178,9 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_takes_too_long_is_cancelled_and_retried)
 
 BOOST_AUTO_TEST_CASE(when_the_total_time_is_up_the_attempt_under_way_is_cancelled)
 {
-    start(policy.unlimited_attempts().timeout_total(5s));
+    options.max_attempts = retry_options::unlimited;
+    options.total_timeout = 5s;
+    start(options);
     fail();
     advance(4s);
     BOOST_TEST(operation.was_cancelled(1));
@@ -157,7 +189,9 @@ BOOST_AUTO_TEST_CASE(when_the_total_time_is_up_the_attempt_under_way_is_cancelle
 
 BOOST_AUTO_TEST_CASE(an_attempt_that_would_begin_too_late_is_not_waited_for)
 {
-    start(policy.unlimited_attempts().timeout_total(1s));
+    options.max_attempts = retry_options::unlimited;
+    options.total_timeout = 1s;
+    start(options);
     operation.fail(0, refused);
     kit::run(io); // without waiting
     BOOST_TEST(done.error() == refused);
@@ -165,7 +199,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_would_begin_too_late_is_not_waited_for)
 
 BOOST_AUTO_TEST_CASE(a_cancelled_attempt_is_not_retried)
 {
-    start(policy);
+    start(options);
     signal.emit(asio::cancellation_type::total);
     kit::run(io);
     BOOST_TEST(done.aborted());
@@ -176,7 +210,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_attempt_is_not_retried)
 BOOST_AUTO_TEST_CASE(an_attempt_that_ignores_the_cancellation_is_the_last_one)
 {
     operation.ignore_cancellation();
-    start(policy);
+    start(options);
     signal.emit(asio::cancellation_type::terminal);
     poll();
     operation.fail(0, refused);
@@ -186,18 +220,19 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_ignores_the_cancellation_is_the_last_one)
 
 BOOST_AUTO_TEST_CASE(a_delay_ends_at_once_when_cancelled)
 {
-    start(policy);
+    start(options);
     operation.fail(0, refused);
     poll();
     signal.emit(asio::cancellation_type::partial);
-    kit::run(io); // and time stands still
+    kit::run(io); // the clock does not advance
     BOOST_TEST(done.aborted());
     BOOST_TEST(operation.started() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(an_abort_is_not_retried_whatever_the_predicate_says)
 {
-    start(policy.retry_if([](const turnstile::failure&) { return true; }));
+    options.retry_if = [](const turnstile::failure&) { return true; };
+    start(options);
     operation.fail(0, asio::error::operation_aborted);
     kit::run(io);
     BOOST_TEST(done.aborted());
@@ -206,7 +241,9 @@ BOOST_AUTO_TEST_CASE(an_abort_is_not_retried_whatever_the_predicate_says)
 BOOST_AUTO_TEST_CASE(a_listener_hears_of_each_retry)
 {
     std::vector<retry_event> heard;
-    start(policy.attempts(3).on_retry([&](const retry_event& e) { heard.push_back(e); }));
+    options.max_attempts = 3;
+    options.on_retry = [&](const retry_event& e) { heard.push_back(e); };
+    start(options);
     fail(refused);
     fail(asio::error::host_unreachable);
     operation.fail(2, refused);
@@ -221,9 +258,8 @@ BOOST_AUTO_TEST_CASE(a_listener_hears_of_each_retry)
 
 BOOST_AUTO_TEST_CASE(listeners_of_the_object_hear_of_the_retries_of_all_calls)
 {
-    auto retry =
-        std::make_unique<turnstile::basic_retry<retry_policy, asio::any_io_executor, manual_clock>>(
-            io.get_executor(), policy);
+    auto retry = std::make_unique<turnstile::basic_retry<asio::any_io_executor, manual_clock>>(
+        io.get_executor(), options);
     std::vector<retry_event> told;
     retry->add_listener([&](const retry_event& e) {
         told.push_back(e);
@@ -239,7 +275,7 @@ BOOST_AUTO_TEST_CASE(listeners_of_the_object_hear_of_the_retries_of_all_calls)
     BOOST_TEST((told[1].delay == 1s));
     BOOST_TEST(told[1].error.code() == refused);
     advance(1s);
-    retry.reset(); // the calls go on, and nobody is told
+    retry.reset(); // the calls continue without listeners
     operation.fail(2, refused);
     operation.succeed(3, 1);
     poll();
@@ -249,9 +285,10 @@ BOOST_AUTO_TEST_CASE(listeners_of_the_object_hear_of_the_retries_of_all_calls)
     BOOST_TEST(told.size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(what_the_users_functions_throw_is_delivered)
+BOOST_AUTO_TEST_CASE(an_exception_of_the_options_functions_is_delivered)
 {
-    start(policy.on_retry([](const retry_event&) { throw std::runtime_error("listener"); }));
+    options.on_retry = [](const retry_event&) { throw std::runtime_error("listener"); };
+    start(options);
     operation.fail(0, refused);
     kit::run(io);
     BOOST_TEST(done.error() == errc::operation_failed);
@@ -259,7 +296,8 @@ BOOST_AUTO_TEST_CASE(what_the_users_functions_throw_is_delivered)
 
 BOOST_AUTO_TEST_CASE(without_a_delay_the_next_attempt_begins_at_once)
 {
-    start(retry_policy().backoff(backoff::constant(0s)));
+    options.backoff = backoff::constant(0s);
+    start(options);
     operation.fail(0, refused);
     poll();
     BOOST_TEST(operation.started() == 2U);
@@ -279,15 +317,16 @@ BOOST_AUTO_TEST_CASE(an_operation_that_fails_to_start_is_retried)
             },
             token);
     };
-    turnstile::async_retry<manual_clock>(io.get_executor(),
-                                         policy.backoff(backoff::constant(0s)).attempts(1000),
-                                         throwing, done.handler([](int) {}));
+    options.backoff = backoff::constant(0s);
+    options.max_attempts = 1000;
+    turnstile::async_retry<manual_clock>(io.get_executor(), options, throwing,
+                                         done.handler([](int) {}));
     kit::run(io);
     BOOST_TEST(done.error() == refused);
     BOOST_TEST(attempts == 1000);
 }
 
-// There is nothing in such an attempt that lets others go on.
+// No handler of another operation runs inside such an attempt.
 BOOST_AUTO_TEST_CASE(attempts_that_fail_to_start_can_be_cancelled)
 {
     int attempts = 0;
@@ -300,8 +339,10 @@ BOOST_AUTO_TEST_CASE(attempts_that_fail_to_start_can_be_cancelled)
             },
             token);
     };
+    options.backoff = backoff::constant(0s);
+    options.max_attempts = retry_options::unlimited;
     turnstile::async_retry<manual_clock>(
-        io.get_executor(), policy.backoff(backoff::constant(0s)).unlimited_attempts(), throwing,
+        io.get_executor(), options, throwing,
         asio::bind_cancellation_slot(signal.slot(), done.handler([](int) {})));
     asio::post(io, [&] { asio::post(io, [&] { signal.emit(asio::cancellation_type::total); }); });
     kit::run(io);
@@ -317,7 +358,7 @@ BOOST_AUTO_TEST_CASE(a_coroutine_is_run_again_from_its_beginning)
         io,
         [&]() -> asio::awaitable<void> {
             const int result = co_await turnstile::async_retry<manual_clock>(
-                policy, [&]() -> asio::awaitable<int> {
+                options, [&]() -> asio::awaitable<int> {
                     if (++attempts < 3)
                         throw std::runtime_error("not yet");
                     co_return attempts;
@@ -333,7 +374,7 @@ BOOST_AUTO_TEST_CASE(a_coroutine_is_run_again_from_its_beginning)
     BOOST_TEST(succeeded);
 }
 
-// Throws when it is copied or moved for the last time that is allowed.
+// Throws at the copy or move after the allowed number of them.
 struct stubborn {
     explicit stubborn(int moves) : left(std::make_shared<int>(moves)) {}
     stubborn(const stubborn& other) : left(other.left)
@@ -358,7 +399,8 @@ asio::awaitable<int> plain_function() { co_return 7; }
 
 BOOST_AUTO_TEST_CASE(a_handler_that_owns_the_context_is_the_last_to_go)
 {
-    // Also if the call cannot be made, wherever that fails.
+    // Also if the initiation throws at any point.
+    options.max_attempts = 1;
     bool made = false;
     for (int k = 0; !made; ++k) {
         BOOST_TEST_REQUIRE(k < 100);
@@ -368,10 +410,10 @@ BOOST_AUTO_TEST_CASE(a_handler_that_owns_the_context_is_the_last_to_go)
         const auto executor = context->get_executor();
         try {
             turnstile::async_retry<manual_clock>(
-                executor, policy.attempts(1), stubborn(k),
+                executor, options, stubborn(k),
                 [&made, context = std::move(context),
                  last = kit::last_breath(over)](error_code ec) { made = !ec; });
-            const auto keep = weak.lock(); // a context must not end while it runs
+            const auto keep = weak.lock(); // a context must not be destroyed while it runs
             BOOST_TEST_REQUIRE(keep);
             keep->run();
         } catch (const std::runtime_error&) {
@@ -386,7 +428,7 @@ BOOST_AUTO_TEST_CASE(a_plain_function_is_an_operation)
     asio::co_spawn(
         io,
         [&]() -> asio::awaitable<void> {
-            result = co_await turnstile::async_retry<manual_clock>(policy, plain_function);
+            result = co_await turnstile::async_retry<manual_clock>(options, plain_function);
         },
         asio::detached);
     kit::run(io);
@@ -396,9 +438,9 @@ BOOST_AUTO_TEST_CASE(a_plain_function_is_an_operation)
 BOOST_AUTO_TEST_CASE(the_object_counts_how_calls_ended)
 {
     auto budget = std::make_shared<turnstile::retry_budget>(
-        turnstile::retry_budget::options{.per_call = 0, .per_second = 0, .capacity = 1});
-    turnstile::basic_retry<retry_policy, asio::any_io_executor, manual_clock> retry(
-        io.get_executor(), policy.backoff(backoff::constant(0s)).attempts(2).budget(budget));
+        turnstile::retry_budget_options{.per_call = 0, .per_second = 0, .capacity = 1});
+    turnstile::basic_retry<asio::any_io_executor, manual_clock> retry(
+        io.get_executor(), {.max_attempts = 2, .backoff = backoff::constant(0s), .budget = budget});
     static_assert(turnstile::stage_for<decltype(retry), kit::scripted_operation>);
     const auto call = [&](std::vector<error_code> results) {
         completion c;
@@ -427,14 +469,14 @@ BOOST_AUTO_TEST_CASE(the_object_counts_how_calls_ended)
     BOOST_TEST(s.not_retryable + s.out_of_time + s.by_exception == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_call_that_a_function_of_the_policy_ends_is_counted_and_costs_no_token)
+BOOST_AUTO_TEST_CASE(a_call_that_a_function_of_the_options_ends_is_counted_and_costs_no_token)
 {
     auto budget = std::make_shared<turnstile::retry_budget>(
-        turnstile::retry_budget::options{.per_call = 0, .per_second = 0, .capacity = 1});
+        turnstile::retry_budget_options{.per_call = 0, .per_second = 0, .capacity = 1});
     const auto throws = [](const auto&) -> bool { throw std::runtime_error("by the user"); };
     const auto end_of_call = [&](const auto& how) {
-        using policy_type = std::decay_t<decltype(how)>;
-        turnstile::basic_retry<policy_type, asio::any_io_executor, manual_clock> retry(
+        using options_type = std::decay_t<decltype(how)>;
+        turnstile::basic_retry<asio::any_io_executor, manual_clock, options_type> retry(
             io.get_executor(), how);
         completion c;
         retry.async_call(operation, c.handler([](int) {}));
@@ -445,20 +487,26 @@ BOOST_AUTO_TEST_CASE(a_call_that_a_function_of_the_policy_ends_is_counted_and_co
         BOOST_TEST(retry.stats().by_exception == 1U);
         BOOST_TEST(budget->stats().balance == 1.0);
     };
-    end_of_call(policy.budget(budget).retry_if(throws));
-    end_of_call(policy.budget(budget).retry_after(
-        [&](const turnstile::failure& f) -> std::optional<nanoseconds> {
-            throws(f);
-            return std::nullopt;
-        }));
-    end_of_call(policy.budget(budget).on_retry(throws));
+    const auto throws_for_results = [&](error_code ec, int) -> std::optional<nanoseconds> {
+        throws(ec);
+        return std::nullopt;
+    };
+    end_of_call(retry_options{.retry_if = throws, .budget = budget});
+    end_of_call(retry_options{
+        .retry_after = [&](const turnstile::failure& f) { return throws_for_results(f.code(), 0); },
+        .budget = budget});
+    end_of_call(retry_options{.budget = budget, .on_retry = throws});
+    end_of_call(turnstile::retry_on_results({.budget = budget}, throws_for_results));
+    end_of_call(turnstile::retry_on_results(
+        {.budget = budget}, [](error_code ec, int) { return ec.failed(); }, throws_for_results));
 }
 
 BOOST_AUTO_TEST_CASE(a_retry_that_is_cancelled_before_it_begins_costs_no_token)
 {
     auto budget = std::make_shared<turnstile::retry_budget>(
-        turnstile::retry_budget::options{.per_call = 0, .per_second = 0, .capacity = 1});
-    start(policy.budget(budget));
+        turnstile::retry_budget_options{.per_call = 0, .per_second = 0, .capacity = 1});
+    options.budget = budget;
+    start(options);
     operation.fail(0, refused);
     poll();
     BOOST_TEST(budget->stats().balance == 0.0);
@@ -476,10 +524,10 @@ BOOST_AUTO_TEST_CASE(jitter_is_repeatable_with_a_seed)
         completion c;
         turnstile::async_retry<manual_clock>(
             io.get_executor(),
-            policy.attempts(4)
-                .backoff(backoff::exponential(1s).with_full_jitter())
-                .seed(seed)
-                .on_retry([&](const retry_event& e) { d.push_back(e.delay); }),
+            {.max_attempts = 4,
+             .backoff = backoff::exponential(1s).with_full_jitter(),
+             .on_retry = [&](const retry_event& e) { d.push_back(e.delay); },
+             .seed = seed},
             op, c.handler([](int) {}));
         for (std::size_t i = 0; i != 4; ++i) {
             op.fail(i, refused);
@@ -497,8 +545,9 @@ BOOST_AUTO_TEST_CASE(all_memory_of_the_handler_is_free_when_it_is_called)
 {
     kit::allocation_plan plan;
     std::optional<std::size_t> live;
+    options.attempt_timeout = 5s;
     turnstile::async_retry<manual_clock>(
-        io.get_executor(), policy.timeout_each(5s), operation,
+        io.get_executor(), options, operation,
         asio::bind_allocator(kit::failing_allocator<char>(plan),
                              [&](error_code, int) { live = plan.live(); }));
     poll();
@@ -513,7 +562,7 @@ BOOST_AUTO_TEST_CASE(without_memory_for_the_delay_there_is_no_retry)
 {
     kit::allocation_plan plan;
     turnstile::async_retry<manual_clock>(
-        io.get_executor(), policy, operation,
+        io.get_executor(), options, operation,
         asio::bind_allocator(kit::failing_allocator<char>(plan), done.handler([](int) {})));
     poll();
     plan.fail = true;
@@ -533,7 +582,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_throws_after_it_has_begun_is_under_way)
             },
             token);
     };
-    turnstile::async_retry<manual_clock>(io.get_executor(), policy, begins_and_throws,
+    turnstile::async_retry<manual_clock>(io.get_executor(), options, begins_and_throws,
                                          done.handler([this](int v) { value = v; }));
     poll();
     advance(1s);
@@ -553,13 +602,13 @@ BOOST_AUTO_TEST_CASE(a_context_that_is_destroyed_drops_the_handler)
         asio::io_context other;
         asio::steady_timer never(other, asio::steady_timer::time_point::max());
         const auto wait = [&](auto token) { return never.async_wait(std::move(token)); };
-        turnstile::async_retry<manual_clock>(other.get_executor(), policy, wait,
+        turnstile::async_retry<manual_clock>(other.get_executor(), options, wait,
                                              running.handler([] {}));
         const auto fails = [&](auto token) {
             return asio::async_initiate<decltype(token), void(error_code)>(
                 [](auto) { throw turnstile::system_error(refused); }, token);
         };
-        turnstile::async_retry<manual_clock>(other.get_executor(), policy, fails,
+        turnstile::async_retry<manual_clock>(other.get_executor(), options, fails,
                                              sleeping.handler([] {}));
         other.poll();
     }

@@ -14,8 +14,9 @@ namespace {
 using namespace std::chrono_literals;
 using turnstile::nanoseconds;
 using turnstile::retry_budget;
+using turnstile::retry_budget_options;
 
-// Withdraws until there is no more.
+// Withdraws until a withdrawal is refused.
 int drain(retry_budget& b, nanoseconds now)
 {
     int n = 0;
@@ -52,13 +53,13 @@ BOOST_AUTO_TEST_CASE(each_call_adds_its_part)
 BOOST_AUTO_TEST_CASE(a_token_that_was_not_needed_goes_back)
 {
     retry_budget b({.per_call = 0, .per_second = 0, .capacity = 1});
-    std::vector<turnstile::budget_event> told;
-    b.add_listener([&](const turnstile::budget_event& e) { told.push_back(e); });
+    std::vector<turnstile::retry_budget_event> told;
+    b.add_listener([&](const turnstile::retry_budget_event& e) { told.push_back(e); });
     BOOST_TEST(drain(b, 0s) == 1);
     b.refund();
     BOOST_TEST(b.stats().withdrawals == 0U);
     BOOST_TEST(told.size() == 2U);
-    BOOST_TEST((told.back() == turnstile::budget_event::available));
+    BOOST_TEST((told.back() == turnstile::retry_budget_event::available));
     BOOST_TEST(b.withdraw(0s));
 }
 
@@ -109,12 +110,12 @@ BOOST_AUTO_TEST_CASE(senseless_figures_are_refused)
         return e.code() == turnstile::errc::invalid_argument;
     };
     BOOST_CHECK_EXCEPTION(retry_budget b({0, 0, 0.5}), turnstile::system_error, [](const auto& e) {
-        return std::string(e.what()).find("retry_budget: capacity must be at least 1") == 0;
+        return std::string(e.what()).find("retry_budget: capacity must be 1 or more") == 0;
     });
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    for (const retry_budget::options& o :
-         {retry_budget::options{-1, 0, 1}, retry_budget::options{0, -1, 1},
-          retry_budget::options{0, 0, 0.5}, retry_budget::options{nan, 0, 1}})
+    for (const retry_budget_options& o :
+         {retry_budget_options{-1, 0, 1}, retry_budget_options{0, -1, 1},
+          retry_budget_options{0, 0, 0.5}, retry_budget_options{nan, 0, 1}})
         BOOST_CHECK_EXCEPTION(retry_budget b(o), turnstile::system_error, is_invalid);
     retry_budget huge({1e300, 1e300, 1e300});
     huge.deposit(0s);
@@ -124,22 +125,23 @@ BOOST_AUTO_TEST_CASE(senseless_figures_are_refused)
 BOOST_AUTO_TEST_CASE(listeners_are_told_when_it_is_exhausted_and_when_it_is_not)
 {
     turnstile::retry_budget budget({.per_call = 0.5, .per_second = 0, .capacity = 1});
-    std::vector<turnstile::budget_event> told;
-    const turnstile::listener_id id = budget.add_listener([&](const turnstile::budget_event& e) {
-        told.push_back(e);
-        (void)budget.stats(); // would deadlock under the lock
-    });
+    std::vector<turnstile::retry_budget_event> told;
+    const turnstile::listener_id id =
+        budget.add_listener([&](const turnstile::retry_budget_event& e) {
+            told.push_back(e);
+            (void)budget.stats(); // would deadlock under the lock
+        });
     BOOST_TEST(budget.withdraw(0s));
     BOOST_TEST(told.empty());
     BOOST_TEST(!budget.withdraw(0s));
-    BOOST_TEST(!budget.withdraw(0s)); // nothing new
+    BOOST_TEST(!budget.withdraw(0s)); // no event
     BOOST_TEST_REQUIRE(told.size() == 1U);
-    BOOST_TEST((told.back() == turnstile::budget_event::exhausted));
+    BOOST_TEST((told.back() == turnstile::retry_budget_event::exhausted));
     budget.deposit(0s);
     BOOST_TEST(told.size() == 1U); // half a token
     budget.deposit(0s);
     BOOST_TEST_REQUIRE(told.size() == 2U);
-    BOOST_TEST((told.back() == turnstile::budget_event::available));
+    BOOST_TEST((told.back() == turnstile::retry_budget_event::available));
     BOOST_TEST(budget.remove_listener(id));
     BOOST_TEST(budget.withdraw(0s));
     BOOST_TEST(!budget.withdraw(0s));

@@ -35,7 +35,7 @@ using turnstile::error_code;
 using turnstile::nanoseconds;
 using turnstile::semaphore;
 
-// A handler of one type for all of them.
+// One handler type for all calls.
 using handler = decltype(asio::bind_cancellation_slot(
     std::declval<asio::cancellation_slot>(),
     std::declval<completion>().handler(std::function<void(semaphore::permit_type)>())));
@@ -159,8 +159,7 @@ BOOST_AUTO_TEST_CASE(a_timeout_may_be_over_on_another_thread_before_its_initiati
 BOOST_AUTO_TEST_CASE(so_may_an_attempt_that_could_not_be_initiated)
 {
     overtaken on;
-    turnstile::async_retry(on.executor(), turnstile::retry_policy().attempts(1), throwing,
-                           on.handler());
+    turnstile::async_retry(on.executor(), {.max_attempts = 1}, throwing, on.handler());
     on.expect(asio::error::no_memory);
 }
 
@@ -199,17 +198,16 @@ BOOST_AUTO_TEST_CASE(a_timeout_that_is_over_at_once_loses_nothing)
 BOOST_AUTO_TEST_CASE(a_retry_loses_nothing_whenever_it_is_cancelled)
 {
     sweep([](scene& on, std::size_t i) {
-        turnstile::async_retry(on.executor(),
-                               turnstile::retry_policy().timeout_each(nanoseconds::max()),
-                               on.acquire(), on.handler_of(i));
+        turnstile::async_retry(on.executor(), {.attempt_timeout = nanoseconds::max()}, on.acquire(),
+                               on.handler_of(i));
     });
 }
 
 BOOST_AUTO_TEST_CASE(a_hedge_loses_nothing_whenever_it_is_cancelled)
 {
     sweep([](scene& on, std::size_t i) {
-        turnstile::async_hedge(on.executor(), turnstile::hedge_policy::after(nanoseconds::max()),
-                               on.acquire(), on.handler_of(i));
+        turnstile::async_hedge(on.executor(), {.delay = nanoseconds::max()}, on.acquire(),
+                               on.handler_of(i));
     });
 }
 

@@ -28,7 +28,7 @@ struct move_failed : std::runtime_error {
     move_failed() : std::runtime_error("a move failed") {}
 };
 
-int moves_left = -1; // until one throws; less than zero: none does
+int moves_left = -1; // before one throws; negative: none throws
 
 class fragile {
 public:
@@ -55,7 +55,7 @@ private:
     }
 };
 
-// One that cannot be assigned, as one with a constant member.
+// A result that cannot be assigned.
 class constant : public fragile {
 public:
     constant() = default;
@@ -64,7 +64,7 @@ public:
     constant& operator=(constant&&) = delete;
 };
 
-// The same without a default: a failure cannot be made for it.
+// A result without a default constructor: no failure can be made with it.
 class bare : public fragile {
 public:
     explicit bare(int v) : fragile(v) {}
@@ -72,8 +72,8 @@ public:
     bare& operator=(bare&&) = default;
 };
 
-// Completes with a value made on the spot, on the handler's executor or elsewhere. Its
-// cancellation handler must not be called any more when it is over.
+// Completes with a new value, on the handler's executor or elsewhere. Its cancellation handler must
+// not be called after its completion.
 template <class Value>
 struct operation {
     asio::io_context* io;
@@ -102,7 +102,7 @@ struct operation {
     }
 };
 
-// Tells how often a handler was called, or destroyed instead.
+// Counts the invocations of a handler, and its destruction without one.
 struct ends {
     int called = 0;
     int dropped = 0;
@@ -135,8 +135,8 @@ private:
     ends* ends_;
 };
 
-// Whatever throws, the handler is called once, or destroyed while the exception leaves run(); and
-// nothing is left behind, in particular no timer that the context waits for.
+// Whichever move throws, the handler is invoked once, or destroyed while the exception leaves
+// run(); no timer is left for the context to wait for.
 template <class Value, class Call>
 void sweep(const std::string& name, Call call, bool is_always_called)
 {
@@ -188,16 +188,19 @@ void sweep_all(bool is_always_called)
     });
     if constexpr (std::is_default_constructible_v<Value>) {
         run("retry", [](asio::io_context& io, auto op, auto handler) {
-            const auto policy = turnstile::retry_policy().attempts(1);
-            turnstile::async_retry<manual_clock>(io.get_executor(), policy, op, std::move(handler));
+            const turnstile::retry_options options{.max_attempts = 1};
+            turnstile::async_retry<manual_clock>(io.get_executor(), options, op,
+                                                 std::move(handler));
         });
         run("retry with a timeout", [](asio::io_context& io, auto op, auto handler) {
-            const auto policy = turnstile::retry_policy().attempts(1).timeout_each(1h);
-            turnstile::async_retry<manual_clock>(io.get_executor(), policy, op, std::move(handler));
+            const turnstile::retry_options options{.max_attempts = 1, .attempt_timeout = 1h};
+            turnstile::async_retry<manual_clock>(io.get_executor(), options, op,
+                                                 std::move(handler));
         });
         run("hedge", [](asio::io_context& io, auto op, auto handler) {
-            const auto policy = turnstile::hedge_policy::after(1h).attempts(1);
-            turnstile::async_hedge<manual_clock>(io.get_executor(), policy, op, std::move(handler));
+            const turnstile::hedge_options options{.delay = 1h, .max_attempts = 1};
+            turnstile::async_hedge<manual_clock>(io.get_executor(), options, op,
+                                                 std::move(handler));
         });
     }
 }

@@ -52,7 +52,7 @@ struct fixture : kit::call_fixture {
 
 BOOST_FIXTURE_TEST_SUITE(timeout, fixture)
 
-// The handler may own the object that gave the result, which it may have taken by reference.
+// The handler may own the object that the result refers to.
 BOOST_AUTO_TEST_CASE(a_result_goes_before_its_handler)
 {
     bool over = false;
@@ -74,14 +74,14 @@ BOOST_AUTO_TEST_CASE(a_result_goes_before_its_handler)
     BOOST_TEST(over);
 }
 
-// --- Who wins.
+// --- Order of events.
 
 BOOST_AUTO_TEST_CASE(an_operation_that_is_in_time_passes_through)
 {
     start();
     advance(10s - 1ns);
     operation.succeed(0, 7);
-    kit::run(io); // the timer is not waited for
+    kit::run(io); // without waiting for the timer
     BOOST_TEST(done.succeeded());
     BOOST_TEST(value == 7);
     BOOST_TEST(!operation.was_cancelled(0));
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(an_abort_that_nobody_asked_for_is_no_timeout)
     BOOST_TEST(done.aborted());
 }
 
-// --- Which durations.
+// --- Durations.
 
 BOOST_AUTO_TEST_CASE(no_time_at_all_cancels_at_once)
 {
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(no_time_at_all_takes_nothing)
     kit::run(io);
     BOOST_TEST(c.done());
     BOOST_TEST((c.succeeded() || c.error() == errc::timed_out));
-    BOOST_TEST(m.try_lock()); // given back, or never taken
+    BOOST_TEST(m.try_lock()); // the timed-out operation has not taken it
     m.unlock();
 }
 
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(the_time_counts_from_the_start_of_the_operation)
     BOOST_TEST(done.error() == errc::timed_out);
 }
 
-// --- With which tokens and signatures.
+// --- Tokens and signatures.
 
 BOOST_AUTO_TEST_CASE(values_that_come_with_the_abort_are_kept)
 {
@@ -464,7 +464,7 @@ BOOST_AUTO_TEST_CASE(without_an_executor_it_takes_the_handlers_or_the_operations
     BOOST_TEST(timed_out);
 }
 
-// As everywhere in Asio: nobody else is there to run it.
+// As in Asio: there is no other executor.
 BOOST_AUTO_TEST_CASE(where_neither_handler_nor_operation_has_an_executor_it_is_the_systems)
 {
     const auto nowhere = [](auto token) {
@@ -570,7 +570,7 @@ BOOST_AUTO_TEST_CASE(listeners_are_told_of_each_call_that_times_out)
     BOOST_TEST(told == 1);
     limit->add_listener([&](const turnstile::timeout_event&) { ++told; });
     call();
-    limit.reset(); // the call goes on, and nobody is told
+    limit.reset(); // the call continues without listeners
     advance(10s);
     kit::run(io);
     BOOST_TEST(told == 1);
@@ -658,7 +658,7 @@ BOOST_AUTO_TEST_CASE(an_operation_that_drops_its_handler_leaves_no_timer_behind)
         kit::poll_leaves_work(io);
         BOOST_TEST(!dropped.dropped());
     }
-    kit::run(io); // and not ten seconds later
+    kit::run(io); // without waiting for ten seconds
     BOOST_TEST(dropped.dropped());
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
-using turnstile::circuit_change;
+using turnstile::circuit_breaker_event;
 using turnstile::circuit_state;
 
 constexpr int threads = 4;
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(listeners_see_every_change_in_order)
     circuit_state last = circuit_state::closed;
     std::uint64_t opened = 0;
     std::uint64_t breaks = 0;
-    breaker.add_listener([&](const circuit_change& c) {
+    breaker.add_listener([&](const circuit_breaker_event& c) {
         breaks += c.from != last || c.from == c.to ? 1 : 0;
         last = c.to;
         opened += c.to == circuit_state::open ? 1 : 0;
@@ -87,7 +87,8 @@ BOOST_AUTO_TEST_CASE(listeners_come_and_go_while_others_are_told)
     std::atomic<int> told = 0;
     on_threads([&](int id) {
         for (int i = 0; i != rounds; ++i) {
-            const auto listener = breaker.add_listener([&](const circuit_change&) { ++told; });
+            const auto listener =
+                breaker.add_listener([&](const circuit_breaker_event&) { ++told; });
             if (id % 2 == 0)
                 breaker.force_open();
             else
@@ -174,7 +175,7 @@ BOOST_AUTO_TEST_CASE(an_adaptive_limit_learns_from_all_threads)
         io, {.limit = 4, .adaptive = turnstile::aimd_options{.maximum = 8, .backoff = 0.5}});
     std::uint64_t last = 4;
     std::uint64_t breaks = 0;
-    bulkhead.add_listener([&](const turnstile::limit_change& c) {
+    bulkhead.add_listener([&](const turnstile::bulkhead_event& c) {
         breaks += c.from != last ? 1 : 0;
         last = c.to;
     });
@@ -182,7 +183,7 @@ BOOST_AUTO_TEST_CASE(an_adaptive_limit_learns_from_all_threads)
         for (int i = 0; i != rounds; ++i) {
             auto permit = bulkhead.try_acquire();
             if ((i + id) % 17 == 0)
-                permit.drop();
+                permit.failure();
         }
     });
     BOOST_TEST(bulkhead.stats().in_flight == 0U);

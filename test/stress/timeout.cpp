@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(what_ends_while_it_is_being_initiated_completes_nevertheles
         return asio::async_initiate<decltype(token), void(error_code)>(
             [](auto) { throw turnstile::system_error(asio::error::no_memory); }, token);
     };
-    const auto once = turnstile::retry_policy().attempts(1);
+    const turnstile::retry_options once{.max_attempts = 1};
     for (int i = 0; i != 50 * rounds; ++i) {
         turnstile::async_with_timeout(pool.get_executor(), 1h, quick, count);
         turnstile::async_with_timeout(pool.get_executor(), 0s, quick, count);
@@ -144,10 +144,12 @@ BOOST_AUTO_TEST_CASE(retries_and_hedges_complete_once_and_await_everything)
         co_await timer.async_wait(asio::use_awaitable);
         co_return mine;
     };
-    const auto each = turnstile::retry_policy().unlimited_attempts().timeout_each(200us).backoff(
-        turnstile::backoff::constant(10us).with_full_jitter());
-    turnstile::basic_retry<turnstile::retry_policy> retry(io.get_executor(), each);
-    turnstile::hedge hedge(io.get_executor(), turnstile::hedge_policy::after(50us).attempts(4));
+    const turnstile::retry_options each{.max_attempts = turnstile::retry_options::unlimited,
+                                        .backoff =
+                                            turnstile::backoff::constant(10us).with_full_jitter(),
+                                        .attempt_timeout = 200us};
+    turnstile::retry retry(io.get_executor(), each);
+    turnstile::hedge hedge(io.get_executor(), {.delay = 50us, .max_attempts = 4});
     const auto hedged = [&](auto token) { return hedge.async_call(flaky, std::move(token)); };
     for (int i = 0; i != rounds / 4; ++i)
         asio::post(io, [&] {

@@ -26,8 +26,6 @@ enum class errc {
     rejected,          ///< The object has no room for the operation, which may not wait.
     rate_limited,      ///< The rate limiter cannot grant the request in time.
     circuit_open,      ///< The circuit breaker is open, and does not start the operation.
-    retries_exhausted, ///< Every attempt allowed has failed; for those who retry themselves:
-                       ///< `retry` delivers what the last attempt has ended with.
     over_count,        ///< The count would rise above its upper bound.
     predicate_failed,  ///< The predicate of the wait threw an exception.
     sender_gone,       ///< The sender was destroyed without sending.

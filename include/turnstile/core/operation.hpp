@@ -91,7 +91,9 @@ private:
 /// - It reports a failure of its own, such as `errc::circuit_open`, in the first argument of that
 ///   signature: as an error code, or as an exception pointer to a `system_error`.
 /// - The operation receives the associated executor, allocator and cancellation slot of the
-/// handler.
+///   handler.
+///
+/// `resilience/stage.hpp` has functions for such classes.
 template <class Stage, class Op>
 concept stage_for = operation<Op> && requires(Stage& stage, Op op)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Limits on concurrency that find their own size, from how long calls take and how they end.
-// State machines without I/O or clock; bulkhead.hpp uses them.
+// Concurrency limits that adapt to the duration and the outcome of calls: their options, and the
+// state machines without I/O or clock. A bulkhead uses them through `bulkhead_options::adaptive`.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -12,43 +12,49 @@
 
 namespace turnstile::inline v0_1 {
 
-/// Limits on concurrency are smaller than this: 2^32.
+/// Upper bound of concurrency limits, 2^32: every limit is smaller.
 inline constexpr std::uint64_t limit_bound = std::uint64_t(1) << 32;
 
-/// One finished call, as an adaptive limit wants to know it.
+/// A completed call, as an adaptive limit sees it.
 struct limit_sample {
-    nanoseconds started{};
-    nanoseconds finished{};
-    std::uint64_t in_flight = 0; ///< How many calls were out when it finished, itself included.
-    bool dropped = false;        ///< It timed out, was refused, or failed under the load.
+    nanoseconds started{};       ///< Start of the call.
+    nanoseconds finished{};      ///< Completion of the call.
+    std::uint64_t in_flight = 0; ///< Outstanding calls at its completion, this one included.
+    bool dropped = false;        ///< Whether it timed out, was refused, or failed under the load.
 };
 
-/// How an `aimd_limit` moves. Checked when one is made: `errc::invalid_argument` for bounds
-/// of zero, of `limit_bound` and more, or in the wrong order, a backoff outside (0, 1), an increase
-/// or a timeout that is not positive.
+/// Options of an `aimd_machine`. Its constructor checks them, and throws `system_error` with
+/// `errc::invalid_argument` and a text that names the member.
 struct aimd_options {
+    /// Lower bound of the limit. Must be in [1, `maximum`].
     std::uint64_t minimum = 1;
+    /// Upper bound of the limit. Must be less than `limit_bound`.
     std::uint64_t maximum = 1000;
-    /// What is added in one round of calls.
+    /// Growth of the limit for each round of calls. Must be positive.
     double increase = 1.0;
-    /// What it is multiplied by when a call was dropped.
+    /// Factor by which the limit shrinks after a dropped call. Must be in (0, 1).
     double backoff = 0.9;
-    /// A call that takes longer counts as dropped.
+    /// A call that takes longer counts as dropped. Must be positive.
     nanoseconds timeout = std::chrono::seconds(5);
 };
 
-/// Additive increase, multiplicative decrease: grows by `increase` for each round of calls
-/// as long as the limit is used at least by half, and shrinks when a call is dropped, once
-/// for all that were out at the time.
-class TURNSTILE_EXPORT aimd_limit {
+/// Additive increase, multiplicative decrease: the limit grows by `increase` for each round of
+/// calls while at least half of it is used. It shrinks after a dropped call, once for all calls
+/// that were outstanding together.
+///
+/// @par Thread safety
+/// None: calls must not overlap.
+class TURNSTILE_EXPORT aimd_machine {
 public:
-    /// Starts from `initial`, or the nearest number within the bounds.
-    explicit aimd_limit(const aimd_options& options, std::uint64_t initial = 20);
+    /// Starts with the limit `initial`, or the nearest value within the bounds.
+    explicit aimd_machine(const aimd_options& options, std::uint64_t initial = 20);
 
+    /// Returns whether all options keep their rules.
     [[nodiscard]] static bool valid(const aimd_options& options) noexcept;
 
-    /// Learns from a call; the limit from now on.
+    /// Learns from a completed call. Returns the new limit.
     std::uint64_t update(const limit_sample& sample) noexcept;
+    /// The current limit.
     [[nodiscard]] std::uint64_t limit() const noexcept
     {
         return static_cast<std::uint64_t>(limit_);
@@ -60,40 +66,47 @@ private:
     nanoseconds last_decrease_ = nanoseconds::min();
 };
 
-/// How a `gradient_limit` moves. Checked when one is made: `errc::invalid_argument` for bounds
-/// of zero, of `limit_bound` and more, or in the wrong order, a tolerance under 1, a smoothing
-/// outside (0, 1], a negative head room or a zero window.
+/// Options of a `gradient_machine`. Its constructor checks them, and throws `system_error` with
+/// `errc::invalid_argument` and a text that names the member.
 struct gradient_options {
+    /// Lower bound of the limit. Must be in [1, `maximum`].
     std::uint64_t minimum = 1;
+    /// Upper bound of the limit. Must be less than `limit_bound`.
     std::uint64_t maximum = 1000;
-    /// How many times the usual latency is still fine.
+    /// Multiple of the usual latency up to which the limit does not shrink. Must be 1 or more.
     double tolerance = 1.5;
-    /// How much of each new estimate is taken over.
+    /// Share of each new estimate in the limit. Must be in (0, 1].
     double smoothing = 0.2;
-    /// How many more calls than seem to fit are let in, to find out whether they do.
+    /// Calls admitted beyond the estimate, to detect whether the service can take more. Must not
+    /// be negative.
     double head_room = 4.0;
-    /// Over how many rounds of calls the usual latency is averaged.
+    /// Number of rounds of calls over which the usual latency is averaged. Must not be 0.
     std::uint32_t window = 600;
 };
 
-/// Compares the latency of a round of calls with the usual one: while they agree the limit
-/// grows by the head room, and when calls take longer it shrinks in proportion, at most by half
-/// at a time. Nothing needs to fail first; a dropped call counts as one that took too long. A
-/// round is half as many calls as the limit allows, all started since it last moved.
-class TURNSTILE_EXPORT gradient_limit {
+/// Compares the latency of each round of calls with the usual latency. While they agree, the limit
+/// grows by the head room. If calls take longer, it shrinks in proportion, by at most half at a
+/// time. No call needs to fail first; a dropped call counts as one that took too long. A round is
+/// half as many calls as the limit allows, all started after the limit last changed.
+///
+/// @par Thread safety
+/// None: calls must not overlap.
+class TURNSTILE_EXPORT gradient_machine {
 public:
-    /// Starts from `initial`, or the nearest number within the bounds.
-    explicit gradient_limit(const gradient_options& options, std::uint64_t initial = 20);
+    /// Starts with the limit `initial`, or the nearest value within the bounds.
+    explicit gradient_machine(const gradient_options& options, std::uint64_t initial = 20);
 
+    /// Returns whether all options keep their rules.
     [[nodiscard]] static bool valid(const gradient_options& options) noexcept;
 
-    /// Learns from a call; the limit from now on.
+    /// Learns from a completed call. Returns the new limit.
     std::uint64_t update(const limit_sample& sample) noexcept;
+    /// The current limit.
     [[nodiscard]] std::uint64_t limit() const noexcept
     {
         return static_cast<std::uint64_t>(limit_);
     }
-    /// What it takes for the usual latency.
+    /// The current estimate of the usual latency.
     [[nodiscard]] nanoseconds usual_latency() const noexcept;
 
 private:
@@ -107,30 +120,30 @@ private:
     std::uint32_t learned_ = 0;
 
     nanoseconds round_started_ = nanoseconds::min();
-    double latencies_ = 0; // of this round, added up
+    double latencies_ = 0; // sum over this round
     std::uint64_t calls_ = 0;
     bool is_used_ = false;
 };
 
-/// The limit stays as it is.
+/// A limit that does not adapt.
 struct fixed_limit {};
 
-/// Which kind of limit.
+/// The kind of a limit, and its options.
 using limit_options = std::variant<fixed_limit, aimd_options, gradient_options>;
 
 namespace detail {
 
-// A limit of the kind that was chosen.
-class TURNSTILE_EXPORT any_limit {
+// The limit of a bulkhead: a number, or one of the machines above.
+class TURNSTILE_EXPORT limit_machine {
 public:
-    any_limit(const limit_options& options, std::uint64_t initial);
+    limit_machine(const limit_options& options, std::uint64_t initial);
 
     bool is_adaptive() const noexcept { return !std::holds_alternative<std::uint64_t>(limit_); }
     std::uint64_t limit() const noexcept;
     std::uint64_t update(const limit_sample& sample) noexcept;
 
 private:
-    std::variant<std::uint64_t, aimd_limit, gradient_limit> limit_;
+    std::variant<std::uint64_t, aimd_machine, gradient_machine> limit_;
 };
 
 } // namespace detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How long to wait between attempts: rules without I/O.
+// The delays between attempts: rules without I/O or clock.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -11,20 +11,26 @@
 
 namespace turnstile::inline v0_1 {
 
-/// How the delay between attempts grows. A value; `backoff_sequence` gives the delays.
+/// The rule by which the delay between attempts grows, as a value:
+/// `backoff::exponential(100ms).capped(10s).with_full_jitter()`. A `backoff_machine` computes the
+/// delays of a rule.
 ///
-/// Nothing overflows, however many attempts there are: delays stop growing at the cap.
+/// Delays do not overflow, however many attempts there are: they stop growing at the cap, or at
+/// `nanoseconds::max()`.
+///
+/// @par Errors
+/// Every function throws `system_error` with `errc::invalid_argument` if a duration is negative, or
+/// a factor is less than 1.
 class backoff {
 public:
-    /// The same delay each time. Throws `system_error` with `errc::invalid_argument` if the
-    /// delay is negative; so do the others.
+    /// The same delay each time.
     template <class Rep, class Period>
     static backoff constant(std::chrono::duration<Rep, Period> delay)
     {
         return backoff(kind::linear, saturating_nanoseconds(delay), 0, nanoseconds::zero());
     }
 
-    /// `first`, `first + step`, `first + 2 step`, ...
+    /// `first`, `first + step`, `first + 2 * step`, ...
     template <class Rep, class Period, class Rep2, class Period2>
     static backoff linear(std::chrono::duration<Rep, Period> first,
                           std::chrono::duration<Rep2, Period2> step)
@@ -33,7 +39,7 @@ public:
                        saturating_nanoseconds(step));
     }
 
-    /// `first`, `factor * first`, `factor² * first`, ... The factor is at least 1.
+    /// `first`, `factor * first`, `factor * factor * first`, ...
     template <class Rep, class Period>
     static backoff exponential(std::chrono::duration<Rep, Period> first, double factor = 2)
     {
@@ -41,22 +47,22 @@ public:
                        nanoseconds::zero());
     }
 
-    /// Between `first` and three times the delay before, at random: many clients that failed
-    /// together drift apart.
+    /// A random delay between `first` and three times the previous delay. Clients that failed at
+    /// the same time do not retry at the same time.
     template <class Rep, class Period>
     static backoff decorrelated_jitter(std::chrono::duration<Rep, Period> first)
     {
         return backoff(kind::decorrelated, saturating_nanoseconds(first), 0, nanoseconds::zero());
     }
 
-    /// The same, but no delay is longer than `longest`.
+    /// This rule with delays of at most `longest`.
     template <class Rep, class Period>
     backoff capped(std::chrono::duration<Rep, Period> longest) const
     {
         return with_cap(saturating_nanoseconds(longest));
     }
 
-    /// The same, but each delay is anything from zero to what it would have been, at random.
+    /// This rule with each delay replaced by a random one between zero and that delay.
     backoff with_full_jitter() const noexcept
     {
         backoff b = *this;
@@ -65,7 +71,7 @@ public:
     }
 
 private:
-    friend class backoff_sequence;
+    friend class backoff_machine;
     enum class kind : std::uint8_t { linear, exponential, decorrelated };
 
     TURNSTILE_EXPORT backoff(kind k, nanoseconds first, double factor, nanoseconds step);
@@ -79,15 +85,19 @@ private:
     double factor_;
 };
 
-/// The delays of one series of attempts. The same seed gives the same delays.
-class backoff_sequence {
+/// Computes the delays of one series of attempts. The same seed yields the same delays.
+///
+/// @par Thread safety
+/// None: calls must not overlap.
+class backoff_machine {
 public:
-    explicit backoff_sequence(const backoff& rule, std::uint64_t seed = 0) noexcept
+    /// A series of attempts under the rule.
+    explicit backoff_machine(const backoff& rule, std::uint64_t seed = 0) noexcept
         : rule_(rule), random_(seed)
     {
     }
 
-    /// The next delay.
+    /// Returns the next delay.
     TURNSTILE_EXPORT nanoseconds next() noexcept;
 
 private:
@@ -95,7 +105,7 @@ private:
 
     backoff rule_;
     detail::random_source random_;
-    nanoseconds last_{-1}; // none yet
+    nanoseconds last_{-1}; // negative: none
 };
 
 } // namespace turnstile::inline v0_1

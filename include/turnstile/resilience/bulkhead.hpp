@@ -1,44 +1,49 @@
 // SPDX-License-Identifier: BSL-1.0
-// A bulkhead: so many at a time, so many may wait, and not for longer than that.
+// A bulkhead limits the number of concurrent calls, the number of waiters, and their waiting time.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
+#include <turnstile/core/error.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
-#include <turnstile/resilience/adaptive_limit.hpp>
-#include <turnstile/resilience/detail/bulkhead_call.hpp>
+#include <turnstile/resilience/bulkhead_options.hpp>
+#include <turnstile/resilience/detail/admitted_call.hpp>
 #include <turnstile/resilience/detail/bulkhead_state.hpp>
-#include <turnstile/resilience/detail/classifier.hpp>
-#include <turnstile/resilience/detail/held_call.hpp>
 #include <turnstile/resilience/detail/permitted_call.hpp>
 
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
 namespace turnstile::inline v0_1 {
 
-/// A place in a bulkhead, given back when it goes out of scope. With an adaptive limit, how
-/// long it was held and how it was given back say whether the limit is right.
+/// A place in a bulkhead. It is given back when the permit is destroyed. An adaptive limit learns
+/// from the time for which the place was held, and from the reported outcome.
 ///
-/// Movable, not copyable. It may outlive its bulkhead. Not itself thread safe.
+/// Movable, not copyable.
+///
+/// @par Thread safety
+/// The permit itself: none. Giving it back counts as a call to the bulkhead.
+/// @par Destruction
+/// A permit may outlive its bulkhead.
 template <class State>
 class [[nodiscard]] bulkhead_permit {
-    using held_type = detail::held_call<State*, detail::bulkhead_ticket>;
+    using call_type = detail::admitted_call<State*, detail::bulkhead_ticket>;
 
 public:
-    /// Holds nothing.
+    /// An empty permit.
     bulkhead_permit() noexcept = default;
-    /// For the bulkhead.
+    // Used by the bulkhead.
     bulkhead_permit(State* state, const detail::bulkhead_ticket& ticket) noexcept
         : call_(state, ticket)
     {
     }
     bulkhead_permit(bulkhead_permit&&) noexcept = default;
-    /// Gives back what it holds, then takes over the other's.
+    /// Releases the place of this permit, and takes over the other permit.
     bulkhead_permit& operator=(bulkhead_permit&& other) noexcept
     {
         bulkhead_permit taken(std::move(other));
@@ -47,31 +52,38 @@ public:
     }
     ~bulkhead_permit() { release(); }
 
-    /// Whether it holds a place.
+    /// Whether the permit holds a place.
     explicit operator bool() const noexcept { return static_cast<bool>(call_); }
 
-    /// Gives the place back: the call went well. Does nothing if there is none.
-    void release() noexcept { report(call_outcome::success); }
-    /// Gives it back: the call was dropped, so an adaptive limit may be too high.
-    void drop() noexcept { report(call_outcome::failure); }
-    /// Gives it back, and an adaptive limit learns nothing from it.
-    void ignore() noexcept { report(call_outcome::ignored); }
+    /// Gives the place back and reports the outcome of the call; does nothing if the permit is
+    /// empty. Listeners may be called inside.
     void report(call_outcome outcome) noexcept { call_.report(outcome); }
+    /// Equivalent to `report(call_outcome::success)`.
+    void success() noexcept { report(call_outcome::success); }
+    /// Equivalent to `report(call_outcome::failure)`: an adaptive limit may be too high.
+    void failure() noexcept { report(call_outcome::failure); }
+    /// Equivalent to `report(call_outcome::ignored)`: an adaptive limit does not learn from it.
+    void ignore() noexcept { report(call_outcome::ignored); }
+    /// Gives the place back, as the destructor does. Equivalent to `success()`.
+    void release() noexcept { success(); }
 
 private:
-    held_type call_;
+    call_type call_;
 };
 
-/// Limits how many calls are out at a time, so that one slow service does not take up
-/// everything. Others wait in line, as many as `max_queue` allows, for up to `max_wait`.
+/// Limits the number of calls that are inside at a time, so that one slow service does not occupy
+/// all resources. Up to `max_queue` further calls wait, each for up to `max_wait`.
 ///
-/// The limit is fixed, can be changed while in use, or with `aimd_options` or
-/// `gradient_options` finds its own size from how long calls take and how they end.
+/// The limit is fixed; `resize` changes it. With `aimd_options` or `gradient_options` it adapts to
+/// the duration and the outcome of the calls.
 ///
-/// Fairness: strict FIFO, and `try_acquire` fails while others wait.
-/// Listeners: of every change of the limit, as `limit_change`.
-/// Destruction: every waiter completes with `operation_aborted`; calls that are out go on,
-/// and nobody is told of their end. Permits may outlive it.
+/// Listeners receive each change of the limit as a `bulkhead_event`.
+///
+/// @par Thread safety
+/// As the threading policy says. The completion of a call counts as a call to the bulkhead.
+/// @par Destruction
+/// Every waiter completes with `operation_aborted`. Outstanding calls continue; their outcome is
+/// not reported to classifiers or listeners. Permits may outlive the bulkhead.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_bulkhead : public detail::listening_object<Executor, Threading,
@@ -81,23 +93,28 @@ class basic_bulkhead : public detail::listening_object<Executor, Threading,
 
 public:
     using typename base::executor_type;
+    /// The clock that measures waiting times, and the duration of calls for an adaptive limit.
     using clock_type = Clock;
+    /// The permit of `async_acquire` and `try_acquire`.
     using permit_type = bulkhead_permit<state_type>;
 
+    /// The same type of bulkhead for another executor.
     template <class Other>
     struct rebind_executor {
         using other = basic_bulkhead<Other, Threading, Clock>;
     };
 
-    /// An empty bulkhead. Throws `system_error` with `errc::invalid_argument` if an option is
-    /// out of its range.
+    /// An empty bulkhead.
+    ///
+    /// @par Errors
+    /// Throws `system_error` with `errc::invalid_argument` if an option breaks its rule.
     explicit basic_bulkhead(const std::type_identity_t<Executor>& executor,
                             const bulkhead_options& options = {})
         : base(executor, options)
     {
     }
 
-    /// The same, with the context's executor.
+    /// Equivalent to the constructor with `context.get_executor()`.
     template <detail::execution_context Context>
     explicit basic_bulkhead(Context& context, const bulkhead_options& options = {})
         : basic_bulkhead(context.get_executor(), options)
@@ -106,16 +123,22 @@ public:
 
     /// Waits for a place.
     ///
-    /// Completes when: fewer than the limit are inside, and everyone who asked before has
-    /// been served.
-    /// Signature: `void(error_code, permit_type)`.
-    /// Errors: `errc::rejected` if too many wait already, `errc::timed_out` if it has waited
-    /// for `max_wait`; `operation_aborted` if cancelled, or the bulkhead was destroyed.
-    /// Executor: the handler's associated executor, by default the bulkhead's own.
-    /// Cancellation: terminal, partial and total.
-    /// Cancel safety: cancelled before the handler runs, it holds nothing; a place that had
-    /// been granted already goes to the next waiter.
-    /// Fairness: FIFO. Thread safety: as the policy says.
+    /// @par Completes when
+    /// fewer than `limit()` calls are inside, and no earlier waiter is queued.
+    /// @par Completion signature
+    /// `void(error_code, permit_type)`
+    /// @par Errors
+    /// `errc::rejected` if `max_queue` operations wait already; `errc::timed_out` after `max_wait`;
+    /// `operation_aborted` if cancelled, or if the bulkhead is destroyed.
+    /// @par Executor
+    /// The handler's associated executor, by default the bulkhead's.
+    /// @par Per-operation cancellation
+    /// Terminal, partial and total.
+    /// @par Cancel safety
+    /// An operation that is cancelled before its handler runs holds nothing: a place that was
+    /// already granted goes to the next waiter.
+    /// @par Fairness
+    /// FIFO.
     template <token_for<permit_type> Token = default_token_t<Executor>>
     auto async_acquire(Token&& token = Token())
     {
@@ -123,8 +146,7 @@ public:
                                   std::forward<Token>(token));
     }
 
-    /// Takes a place if there is one and nobody waits; never waits itself. An empty permit
-    /// means it did not. Thread safety: as the policy says.
+    /// Acquires a place if one is free and no operation waits. Returns an empty permit otherwise.
     [[nodiscard]] permit_type try_acquire() noexcept
     {
         state_type& state = this->state();
@@ -132,26 +154,43 @@ public:
                                                             : permit_type();
     }
 
-    /// Waits for a place, makes the call, and gives the place back when it completes.
+    /// Equivalent to `try_acquire()`; sets `ec` to `errc::rejected` if the permit is empty, and
+    /// clears it otherwise.
+    [[nodiscard]] permit_type try_acquire(error_code& ec) noexcept
+    {
+        permit_type permit = try_acquire();
+        ec = permit ? error_code() : make_error_code(errc::rejected);
+        return permit;
+    }
+
+    /// Waits for a place, runs an operation, and gives the place back when the operation completes.
     ///
-    /// Completes when: the operation does, or when it was not let in.
-    /// Signature: that of the operation; its results pass unchanged.
-    /// Errors: those of the operation, also what it throws while it is started; those of
-    /// `async_acquire`, if it is not let in (as a `rejection` where failures are exceptions).
-    /// Executor: the handler's associated executor, by default the bulkhead's own.
-    /// Cancellation: while it waits terminal, partial and total; then the operation's.
-    /// Cancel safety: as `async_acquire`, then the operation's.
-    /// Fairness: FIFO. Thread safety: as the policy says; the call's end counts as a call of
-    /// the bulkhead.
+    /// @par Completes when
+    /// the operation completes, or the wait for a place fails.
+    /// @par Completion signature
+    /// The operation's. Its results pass through unchanged.
+    /// @par Errors
+    /// The operation's, including an exception that its initiation throws; those of
+    /// `async_acquire`, as a `rejection` where failures are exceptions.
+    /// @par Executor
+    /// The handler's associated executor, by default the bulkhead's.
+    /// @par Per-operation cancellation
+    /// While it waits: terminal, partial and total. After that, the operation's.
+    /// @par Cancel safety
+    /// While it waits, as `async_acquire`. After that, the operation's.
+    /// @par Fairness
+    /// FIFO.
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
         requires(!detail::classifier_for<Token, Op>)
     auto async_call(Op&& op, Token&& token = Token())
     {
-        return call(std::forward<Op>(op), detail::usual_classifier(), std::forward<Token>(token));
+        return call(std::forward<Op>(op), detail::default_classifier(), std::forward<Token>(token));
     }
 
-    /// The same, with a rule for this operation: what `classify(results...)` gives is what an
-    /// adaptive limit learns from. A `classify` that throws means failure.
+    /// Equivalent to `async_call(op, token)` with a classifier for this operation.
+    ///
+    /// @param classify `classify(results...)` returns the `call_outcome` that an adaptive limit
+    /// learns from. If it throws, the call has failed.
     template <operation Op, detail::classifier_for<Op> Classify,
               operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Classify classify, Token&& token = Token())
@@ -162,17 +201,19 @@ public:
         requires detail::mistaken_operation<Op, Rest...>
     auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
-    /// Changes a fixed limit. When it grows those who wait go in; when it shrinks those who
-    /// are inside stay, and nobody goes in until enough have left.
-    /// Errors: `errc::invalid_argument` if it is 0, or `limit_bound` or more, or the limit is
-    /// adaptive; then nothing changes. Thread safety: as the policy says.
+    /// Changes a fixed limit. If it grows, waiters are granted the new places. If it shrinks, the
+    /// calls inside continue, and no further call enters until enough of them have completed.
+    ///
+    /// @par Errors
+    /// `errc::invalid_argument` if `limit` is not in [1, `limit_bound`), or the limit is adaptive;
+    /// the limit is then unchanged.
     void resize(std::uint64_t limit, error_code& ec) noexcept
     {
         ec =
             this->state().resize_to(limit) ? error_code() : make_error_code(errc::invalid_argument);
     }
 
-    /// The same, throwing `system_error`.
+    /// Equivalent to `resize(limit, ec)`, but throws `system_error`.
     void resize(std::uint64_t limit)
     {
         error_code ec;
@@ -180,9 +221,9 @@ public:
         detail::throw_if(ec, "bulkhead::resize");
     }
 
-    /// How many may be inside now.
+    /// The maximum number of calls inside, at this time.
     [[nodiscard]] std::uint64_t limit() const noexcept { return this->state().maximum(); }
-    /// Its figures now, and what it has done so far. Thread safety: as the policy says.
+    /// The figures of the bulkhead at this time.
     [[nodiscard]] bulkhead_stats stats() const noexcept { return this->state().stats(); }
 
 private:
@@ -191,16 +232,16 @@ private:
     template <class Op, class Classify, class Token>
     auto call(Op&& op, Classify classify, Token&& token)
     {
-        using held = detail::held_call<state_type*, detail::bulkhead_ticket>;
-        using call_request = detail::bulkhead_request<Executor, state_type, Threading, held>;
-        using enter = detail::report_end<operation_signature_t<Op>, held, Classify>;
+        using admitted = detail::admitted_call<state_type*, detail::bulkhead_ticket>;
+        using call_request = detail::bulkhead_request<Executor, state_type, Threading, admitted>;
+        using wrap = detail::report_on_completion<operation_signature_t<Op>, admitted, Classify>;
         return detail::call_when_permitted(call_request{&this->executor(), &this->state()},
                                            std::forward<Op>(op), std::forward<Token>(token),
-                                           enter{std::move(classify)});
+                                           wrap{std::move(classify)});
     }
 };
 
-/// The usual bulkhead: any thread, any executor.
+/// A bulkhead for any thread and any executor.
 using bulkhead = basic_bulkhead<>;
 
 namespace local {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the end of a call says about the service that was called.
+// The outcome of a call as circuit breakers and bulkheads count it.
 #pragma once
 
 #include <turnstile/core/enum_names.hpp>
@@ -8,20 +8,24 @@
 
 namespace turnstile::inline v0_1 {
 
-/// Success and failure are counted; what is ignored says nothing (a cancelled call, a bad
-/// request).
-enum class call_outcome : unsigned char { success, failure, ignored };
+/// The outcome of a call, as evidence about the service that was called.
+enum class call_outcome : unsigned char {
+    success, ///< The service works.
+    failure, ///< The service does not work.
+    ignored, ///< No evidence about the service: a cancelled call, or an invalid request.
+};
 
 template <>
 inline constexpr auto detail::enum_names<call_outcome> =
     std::to_array<std::string_view>({"success", "failure", "ignored"});
 
-/// A number of calls, and how many of them failed or were slow.
+/// A number of calls, with the numbers of failed and of slow calls among them. A call may be both.
 struct call_tally {
-    std::uint64_t calls = 0;
-    std::uint64_t failures = 0;
-    std::uint64_t slow = 0;
+    std::uint64_t calls = 0;    ///< All calls, except ignored ones.
+    std::uint64_t failures = 0; ///< Calls that failed.
+    std::uint64_t slow = 0;     ///< Calls that took too long.
 
+    /// Compares all members.
     friend bool operator==(const call_tally&, const call_tally&) = default;
 };
 

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
-// A circuit breaker: stops calling what does not answer, and finds out when it does again.
+// A circuit breaker refuses calls to a service that fails, and detects when the service works
+// again.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
+#include <turnstile/core/error.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
-#include <turnstile/resilience/breaker_policy.hpp>
-#include <turnstile/resilience/detail/breaker_call.hpp>
-#include <turnstile/resilience/detail/breaker_state.hpp>
-#include <turnstile/resilience/detail/classifier.hpp>
-#include <turnstile/resilience/detail/held_call.hpp>
+#include <turnstile/resilience/circuit_breaker_options.hpp>
+#include <turnstile/resilience/detail/admitted_call.hpp>
+#include <turnstile/resilience/detail/circuit_breaker_call.hpp>
+#include <turnstile/resilience/detail/circuit_breaker_state.hpp>
 #include <turnstile/resilience/rejection.hpp>
 
 #include <type_traits>
@@ -21,123 +22,149 @@
 
 namespace turnstile::inline v0_1 {
 
-/// The right to make one call, from `basic_circuit_breaker::try_acquire`. Report how the call
-/// went, once; one that is destroyed unreported counts as ignored, and makes room for another
-/// probe. A report that comes when the state it was admitted in is over changes nothing.
+/// Permission to make one call, from `basic_circuit_breaker::try_acquire`. The holder reports the
+/// outcome of the call, once. A permit that is destroyed without a report counts as ignored, and
+/// makes room for another probe. A report after the state that admitted the call has ended changes
+/// nothing.
 ///
-/// Movable, not copyable. It may outlive its breaker, and the execution context: it keeps the
-/// state, and then its report changes nothing. Not itself thread safe.
+/// Movable, not copyable.
+///
+/// @par Thread safety
+/// The permit itself: none. Its report counts as a call to the breaker.
+/// @par Destruction
+/// A permit may outlive its breaker and the execution context; its report then changes nothing.
 template <class State>
-class [[nodiscard]] breaker_permit {
+class [[nodiscard]] circuit_breaker_permit {
 public:
-    /// Holds nothing.
-    breaker_permit() noexcept = default;
-    breaker_permit(breaker_permit&&) noexcept = default;
-    /// Ignores the call it stands for, then takes over the other's.
-    breaker_permit& operator=(breaker_permit&&) noexcept = default;
-    ~breaker_permit() = default;
+    /// An empty permit.
+    circuit_breaker_permit() noexcept = default;
+    circuit_breaker_permit(circuit_breaker_permit&&) noexcept = default;
+    /// Reports the call of this permit as ignored, and takes over the other permit.
+    circuit_breaker_permit& operator=(circuit_breaker_permit&&) noexcept = default;
+    ~circuit_breaker_permit() = default;
 
-    /// Whether the call may be made, and has not been reported yet.
+    /// Whether the call may be made, and has not been reported.
     explicit operator bool() const noexcept { return static_cast<bool>(call_); }
-    /// Whether it is a probe of a half-open circuit.
+    /// Whether the call is a probe of a half-open circuit.
     [[nodiscard]] bool is_probe() const noexcept
     {
-        return call_ && call_.ticket().slot != breaker_ticket::no_slot;
+        return call_ && call_.ticket().slot != circuit_breaker_ticket::no_slot;
     }
-    /// Of a permit that was not given: how long until one may be, `nanoseconds::max()` if that
-    /// is unknown.
+    /// Of an empty permit from `try_acquire`: the time until a call may be admitted,
+    /// `nanoseconds::max()` if that is unknown.
     [[nodiscard]] nanoseconds retry_after() const noexcept { return retry_after_; }
 
-    /// Reports the call; does nothing if there is none, or it has been reported. Listeners
-    /// may be called inside. Thread safety: as the breaker's policy says.
+    /// Reports the outcome of the call; does nothing if the permit is empty. Listeners may be
+    /// called inside.
     void report(call_outcome outcome) noexcept { call_.report(outcome); }
+    /// Equivalent to `report(call_outcome::success)`.
     void success() noexcept { report(call_outcome::success); }
+    /// Equivalent to `report(call_outcome::failure)`.
     void failure() noexcept { report(call_outcome::failure); }
+    /// Equivalent to `report(call_outcome::ignored)`.
     void ignore() noexcept { report(call_outcome::ignored); }
+    /// Gives the permit back without an outcome, as its destructor does. Equivalent to `ignore()`.
+    void release() noexcept { ignore(); }
 
 private:
     template <class, class, clock_policy>
     friend class basic_circuit_breaker;
-    using held_type = detail::held_call<State*, breaker_ticket>;
+    using call_type = detail::admitted_call<State*, circuit_breaker_ticket>;
 
-    explicit breaker_permit(State& state) noexcept
-        : call_([&](breaker_ticket& ticket) {
+    explicit circuit_breaker_permit(State& state) noexcept
+        : call_([&](circuit_breaker_ticket& ticket) {
               return state.admit_call(ticket, retry_after_) ? &state : nullptr;
           })
     {
     }
 
-    nanoseconds retry_after_{}; // first: it is written while the call is admitted
-    held_type call_;
+    nanoseconds retry_after_{}; // before call_, whose initialiser writes it
+    call_type call_;
 };
 
-/// Lets calls pass while they go well. When too many fail or are slow it opens, and calls are
-/// rejected without being made; after a while it lets a few probes pass (half-open), and closes
-/// if they succeed or opens again if one does not. See `breaker_options` for what is too many.
+/// Calls pass while they succeed. When too many calls fail or are slow, the circuit opens, and
+/// further calls are refused without being started. After a while the circuit is half-open: a few
+/// calls pass as probes. The circuit closes if they succeed, and opens again if one fails. See
+/// `circuit_breaker_options` for the thresholds.
 ///
-/// The end of the open time is noticed by the next call, or when it comes if somebody waits
-/// for a state. A cancelled or dropped probe makes room for another, and one that hangs has
-/// failed at its deadline: it never sticks half-open.
+/// The next call detects the end of the open time; while operations wait for a state, a timer does.
+/// A probe that is cancelled or destroyed makes room for another, and a probe that does not
+/// complete has failed at its deadline, so the circuit does not stay half-open.
 ///
-/// Listeners: of every change of state, as `circuit_change`.
-/// Destruction: every waiter completes with `operation_aborted`; calls that are out go on,
-/// and nobody is told of their end. Permits may outlive it.
+/// Listeners receive each change of the state as a `circuit_breaker_event`.
+///
+/// @par Thread safety
+/// As the threading policy says. The completion of a call counts as a call to the breaker.
+/// @par Destruction
+/// Every waiter completes with `operation_aborted`. Outstanding calls continue; their outcome is
+/// not reported to classifiers or listeners.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_circuit_breaker
     : public detail::listening_object<Executor, Threading,
-                                      detail::breaker_state<Threading, Clock>> {
-    using state_type = detail::breaker_state<Threading, Clock>;
+                                      detail::circuit_breaker_state<Threading, Clock>> {
+    using state_type = detail::circuit_breaker_state<Threading, Clock>;
     using base = detail::listening_object<Executor, Threading, state_type>;
 
 public:
     using typename base::executor_type;
+    /// The clock that measures open times, deadlines and slow calls.
     using clock_type = Clock;
-    using permit_type = breaker_permit<state_type>;
+    /// The permit that `try_acquire` returns.
+    using permit_type = circuit_breaker_permit<state_type>;
 
+    /// The same type of breaker for another executor.
     template <class Other>
     struct rebind_executor {
         using other = basic_circuit_breaker<Other, Threading, Clock>;
     };
 
-    /// A closed circuit. Throws `system_error` with `errc::invalid_argument` if an option is
-    /// out of its range.
+    /// A closed circuit.
+    ///
+    /// @par Errors
+    /// Throws `system_error` with `errc::invalid_argument` if an option breaks its rule.
     explicit basic_circuit_breaker(const std::type_identity_t<Executor>& executor,
-                                   const breaker_options& options = {})
+                                   const circuit_breaker_options& options = {})
         : base(executor, options)
     {
     }
 
-    /// The same, with the context's executor.
+    /// Equivalent to the constructor with `context.get_executor()`.
     template <detail::execution_context Context>
-    explicit basic_circuit_breaker(Context& context, const breaker_options& options = {})
+    explicit basic_circuit_breaker(Context& context, const circuit_breaker_options& options = {})
         : basic_circuit_breaker(context.get_executor(), options)
     {
     }
 
     ~basic_circuit_breaker() { this->state_pointer()->orphan(); }
 
-    /// Makes the call, if the circuit lets it pass, and takes note of how it went.
+    /// Runs an operation if the circuit admits it, and records its outcome.
     ///
-    /// Completes when: the operation does; at once, without starting it, when rejected.
-    /// Signature: that of the operation; its results pass unchanged.
-    /// Errors: those of the operation, also what it throws while it is started;
-    /// `errc::circuit_open` if it was rejected (as a `rejection` where failures are exceptions,
-    /// which says when to try again; so does `retry_after`).
-    /// Executor: the handler's associated executor, by default the breaker's own.
-    /// Cancellation: the operation's. A cancelled call is ignored, unless the options'
-    /// `classify` says otherwise.
-    /// Cancel safety: the operation's; a cancelled probe makes room for another.
-    /// Thread safety: as the policy says; the call's end counts as a call of the breaker.
+    /// @par Completes when
+    /// the operation completes; at once, without starting the operation, if the call is refused.
+    /// @par Completion signature
+    /// The operation's. Its results pass through unchanged.
+    /// @par Errors
+    /// The operation's, including an exception that its initiation throws; `errc::circuit_open` if
+    /// the call is refused. Where failures are exceptions, a refusal is a `rejection`, which
+    /// carries the time until the next try; otherwise `retry_after()` returns it.
+    /// @par Executor
+    /// The handler's associated executor, by default the breaker's.
+    /// @par Per-operation cancellation
+    /// The operation's. A cancelled call is ignored, unless `classify` says otherwise.
+    /// @par Cancel safety
+    /// The operation's. A cancelled probe makes room for another.
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
         requires(!detail::classifier_for<Token, Op>)
     auto async_call(Op&& op, Token&& token = Token())
     {
-        return call(std::forward<Op>(op), detail::usual_classifier(), std::forward<Token>(token));
+        return call(std::forward<Op>(op), detail::default_classifier(), std::forward<Token>(token));
     }
 
-    /// The same, with a rule for this operation: `classify(results...)` gives the
-    /// `call_outcome`, and a `classify` that throws means failure.
+    /// Equivalent to `async_call(op, token)` with a classifier for this operation.
+    ///
+    /// @param classify `classify(results...)` returns the `call_outcome` of successful and failed
+    /// calls. If it throws, the call has failed.
     template <operation Op, detail::classifier_for<Op> Classify,
               operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Classify classify, Token&& token = Token())
@@ -148,44 +175,59 @@ public:
         requires detail::mistaken_operation<Op, Rest...>
     auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
-    /// Asks to make one call. An empty permit means that it is rejected, and says when to try
-    /// again. Through a closed circuit this takes no lock, and reads no clock unless calls are
-    /// timed. Thread safety: as the policy says.
+    /// Acquires a permit for one call. An empty permit means that the call is refused;
+    /// its `retry_after` is the time until the next try. While the circuit is closed, no lock is
+    /// taken, and the clock is read only if calls are timed.
     [[nodiscard]] permit_type try_acquire() noexcept { return permit_type(block()); }
 
-    /// Waits until the circuit is in that state.
+    /// Equivalent to `try_acquire()`; sets `ec` to `errc::circuit_open` if the permit is empty, and
+    /// clears it otherwise.
+    [[nodiscard]] permit_type try_acquire(error_code& ec) noexcept
+    {
+        permit_type permit = try_acquire();
+        ec = permit ? error_code() : make_error_code(errc::circuit_open);
+        return permit;
+    }
+
+    /// Waits until the circuit is in a state.
     ///
-    /// Completes when: it is in that state, or enters it, even if it leaves it at once.
-    /// Signature: `void(error_code)`.
-    /// Errors: `operation_aborted` if cancelled, or the breaker was destroyed.
-    /// Executor: the handler's associated executor, by default the breaker's own.
-    /// Cancellation: terminal, partial and total.
-    /// Cancel safety: there is nothing to lose.
-    /// Fairness: all who wait for a state go at once. Thread safety: as the policy says.
+    /// @par Completes when
+    /// the circuit is in the state `wanted` or enters it, even if it leaves it at once.
+    /// @par Completion signature
+    /// `void(error_code)`
+    /// @par Errors
+    /// `operation_aborted` if cancelled, or if the breaker is destroyed.
+    /// @par Executor
+    /// The handler's associated executor, by default the breaker's.
+    /// @par Per-operation cancellation
+    /// Terminal, partial and total.
+    /// @par Cancel safety
+    /// The wait consumes nothing.
+    /// @par Fairness
+    /// A change of the state completes all waiters for the new state.
     template <token_for<void> Token = default_token_t<Executor>>
     auto async_wait_state(circuit_state wanted, Token&& token = Token())
     {
         return detail::start_wait(request{this, wanted}, std::forward<Token>(token));
     }
 
-    /// Opens the circuit until `reset` or `force_closed`. Thread safety: as the policy says,
-    /// as of all that follows.
+    /// Opens the circuit until `reset` or `force_closed`.
     void force_open() noexcept { block().force_open(); }
-    /// Closes it until `reset` or `force_open`, whatever is reported.
+    /// Closes the circuit until `reset` or `force_open`, regardless of the outcome of calls.
     void force_closed() noexcept { block().force_closed(); }
-    /// Closes it, with nothing counted. Calls that are out count no more.
+    /// Closes the circuit and clears the window. The outcome of outstanding calls is not counted.
     void reset() noexcept { block().reset(); }
 
-    /// The state it is in now.
+    /// The state of the circuit.
     [[nodiscard]] circuit_state state() const noexcept { return block().state(); }
-    /// How long until a call may be let through; zero if one would be now, and
-    /// `nanoseconds::max()` if nobody can tell.
+    /// The time until a call may be admitted: zero if a call would be admitted at once, and
+    /// `nanoseconds::max()` if it is unknown.
     [[nodiscard]] nanoseconds retry_after() const noexcept { return stats().retry_after; }
-    /// Its figures now, and what it has done so far.
-    [[nodiscard]] breaker_stats stats() const noexcept { return block().stats(); }
+    /// The figures of the breaker at this time.
+    [[nodiscard]] circuit_breaker_stats stats() const noexcept { return block().stats(); }
 
 private:
-    using request = detail::circuit_request<basic_circuit_breaker>;
+    using request = detail::circuit_breaker_request<basic_circuit_breaker>;
     friend request;
 
     state_type& block() const noexcept { return base::state(); }
@@ -194,12 +236,12 @@ private:
     auto call(Op&& op, Classify classify, Token&& token)
     {
         return asio::async_initiate<Token, operation_signature_t<Op>>(
-            detail::initiate_breaker_call<Executor, state_type>(this->executor(), block()), token,
-            std::forward<Op>(op), std::move(classify));
+            detail::circuit_breaker_initiation<Executor, state_type>(this->executor(), block()),
+            token, std::forward<Op>(op), std::move(classify));
     }
 };
 
-/// The usual circuit breaker: any thread, any executor.
+/// A circuit breaker for any thread and any executor.
 using circuit_breaker = basic_circuit_breaker<>;
 
 namespace local {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Starting a second attempt when the first takes long: whoever succeeds first wins.
+// A hedge starts a second attempt at an operation that takes long; the first success is the result.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -10,69 +10,74 @@
 #include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/resilience/detail/hedge_supervisor.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
-#include <turnstile/resilience/hedge_policy.hpp>
+#include <turnstile/resilience/hedge_options.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 
-#include <cstdint>
 #include <type_traits>
 #include <utility>
 
 namespace turnstile::inline v0_1 {
 
-/// Runs operations, and starts another attempt at one that takes longer than usual.
+/// Runs operations, and starts a further attempt at an operation that takes longer than usual. Use
+/// it only for operations that may run twice at the same time, and that can be cancelled.
 ///
-/// Only for operations that may run twice at the same time, and be cancelled.
-/// Listeners: of every attempt but the first that begins, or wins, as `hedge_event`.
-/// Destruction: what is under way goes on, and listeners are told nothing more. Thread safety: any
-/// thread may call anything.
+/// Listeners receive each start and each success of a further attempt as a `hedge_event`.
+///
+/// @par Thread safety
+/// Any thread may call any function.
+/// @par Destruction
+/// Outstanding calls continue. Listeners are not called any more.
 template <class Executor = asio::any_io_executor, clock_policy Clock = default_clock>
 class basic_hedge : public detail::supervising_object<Executor, detail::hedge_state> {
     using base = detail::supervising_object<Executor, detail::hedge_state>;
 
 public:
     using typename base::executor_type;
+    /// The clock that measures delays and latencies.
     using clock_type = Clock;
 
-    /// What has happened so far.
-    struct statistics {
-        std::uint64_t calls;     ///< Calls that began.
-        std::uint64_t attempts;  ///< Attempts they have made.
-        std::uint64_t hedged;    ///< Calls with more than one attempt...
-        std::uint64_t hedge_won; ///< ...of which a later one succeeded first.
-        nanoseconds delay;       ///< After which a call that began now would be hedged.
-    };
-
+    /// The same type of hedge for another executor.
     template <class Other>
     struct rebind_executor {
         using other = basic_hedge<Other, Clock>;
     };
 
-    /// The executor is for handlers that have none.
-    basic_hedge(const std::type_identity_t<Executor>& executor, const hedge_policy& policy)
-        : base(executor, policy)
-    {
-    }
-
-    /// The same, with the context's executor.
-    template <detail::execution_context Context>
-    basic_hedge(Context& context, const hedge_policy& policy)
-        : basic_hedge(context.get_executor(), policy)
-    {
-    }
-
-    /// Runs an operation, and copies of it beside it while it does not complete.
+    /// A hedge with options for all its calls. The executor is used for handlers without an
+    /// associated executor.
     ///
-    /// A failure starts the next attempt at once, if there is one left.
-    /// Completes when: an attempt has succeeded, or all have failed; and all the others, which
-    /// are cancelled, are over.
-    /// Signature: the operation's; it must start with an `error_code` or an `exception_ptr`.
-    /// Errors: if all attempts fail, what the last one to complete says; `operation_aborted`
-    /// if cancelled.
-    /// Executor: the handler's; attempts run there in a strand.
-    /// Cancellation: terminal, partial and total. Passed on to all attempts; no more begin.
-    /// Cancel safety: that of the operation; the result of a loser that succeeds nonetheless
-    /// is dropped. Thread safety: any thread.
+    /// @par Errors
+    /// Throws `system_error` with `errc::invalid_argument` if an option breaks its rule.
+    explicit basic_hedge(const std::type_identity_t<Executor>& executor,
+                         const hedge_options& options = {})
+        : base(executor, options)
+    {
+    }
+
+    /// Equivalent to the constructor with `context.get_executor()`.
+    template <detail::execution_context Context>
+    explicit basic_hedge(Context& context, const hedge_options& options = {})
+        : basic_hedge(context.get_executor(), options)
+    {
+    }
+
+    /// Runs an operation, and further attempts while it does not complete. Each attempt starts a
+    /// copy of `op`. A failed attempt starts the next one at once.
+    ///
+    /// @par Completes when
+    /// an attempt has succeeded or all have failed, and all other attempts, which are cancelled,
+    /// have completed.
+    /// @par Completion signature
+    /// The operation's. It must start with an `error_code` or an `exception_ptr`.
+    /// @par Errors
+    /// If all attempts fail, the result of the last one to complete; `operation_aborted` if
+    /// cancelled.
+    /// @par Executor
+    /// The handler's associated executor, by default the object's. Attempts run there in a strand.
+    /// @par Per-operation cancellation
+    /// Terminal, partial and total. It is passed on to all attempts; no further attempt begins.
+    /// @par Cancel safety
+    /// The operation's. The result of a cancelled attempt that succeeds nevertheless is dropped.
     template <repeatable_operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token())
     {
@@ -93,8 +98,8 @@ public:
         requires detail::mistaken_repetition<Op, Rest...>
     auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
-    /// What it has done so far. Thread safe.
-    statistics stats() const
+    /// The figures of the hedge at this time.
+    [[nodiscard]] hedge_stats stats() const
     {
         const detail::hedge_state& state = *this->state();
         return {state.read(state.calls), state.read(state.attempts), state.read(state.hedged),
@@ -102,36 +107,40 @@ public:
     }
 };
 
-/// The usual hedge: any executor, the steady clock.
+/// A hedge for any executor, with the steady clock.
 using hedge = basic_hedge<>;
 
-/// Runs an operation with a policy of its own; see `basic_hedge::async_call`. Without an
-/// executor, the handler must have one, as a coroutine's has.
+/// Runs an operation with its own options; see `basic_hedge::async_call`. A hedge for one call has
+/// no latencies to compute a percentile from: it uses the delay.
+///
+/// @param executor The executor of a handler without an associated executor.
 template <clock_policy Clock = default_clock, class Executor, repeatable_operation Op,
           operation_token_for<Op> Token = detail::call_token_t<Executor>>
-auto async_hedge(const Executor& executor, const hedge_policy& policy, Op&& op,
+auto async_hedge(const Executor& executor, const hedge_options& options, Op&& op,
                  Token&& token = Token())
 {
-    return basic_hedge<Executor, Clock>(executor, policy)
+    return basic_hedge<Executor, Clock>(executor, options)
         .async_call(std::forward<Op>(op), std::forward<Token>(token));
 }
 
+/// Equivalent to `async_hedge` with an executor, for handlers with an associated executor, as those
+/// of coroutines are.
 template <clock_policy Clock = default_clock, repeatable_operation Op,
           operation_token_for<Op> Token = asio::use_awaitable_t<>>
-auto async_hedge(const hedge_policy& policy, Op&& op, Token&& token = Token())
+auto async_hedge(const hedge_options& options, Op&& op, Token&& token = Token())
 {
-    return basic_hedge<detail::no_executor, Clock>(detail::no_executor(), policy)
+    return basic_hedge<detail::no_executor, Clock>(detail::no_executor(), options)
         .async_call(std::forward<Op>(op), std::forward<Token>(token));
 }
 
 template <class Executor, class Op, class... Rest>
     requires detail::mistaken_repetition<Op, Rest...>
-auto async_hedge(const Executor&, const hedge_policy&, Op&&, Rest&&...)
+auto async_hedge(const Executor&, const hedge_options&, Op&&, Rest&&...)
 {
     return detail::explain_operation<Op>();
 }
 template <class Op, class... Rest>
     requires detail::mistaken_repetition<Op, Rest...>
-auto async_hedge(const hedge_policy&, Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
+auto async_hedge(const hedge_options&, Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
 } // namespace turnstile::inline v0_1

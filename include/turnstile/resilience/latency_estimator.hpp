@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Percentiles of latencies, in little memory.
+// An estimate of the percentiles of recent latencies, in constant memory.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -12,25 +12,26 @@
 
 namespace turnstile::inline v0_1 {
 
-/// Estimates percentiles of the latencies seen lately: a histogram with logarithmic buckets,
-/// eight for each doubling, so that an estimate is at most an eighth above the true value and
-/// never below it.
+/// Estimates percentiles of recent latencies: a histogram with logarithmic buckets, eight for each
+/// doubling. An estimate is never below the true value, and at most an eighth above it.
 ///
-/// It forgets: when `window` samples are in, all counts are halved. So the last `window` or so
-/// decide. Time goes in as durations; there is no clock. Not thread safe.
+/// When `window` samples are counted, all counts are halved. So about the last `window` samples
+/// determine the estimate. There is no clock: durations go in.
+///
+/// @par Thread safety
+/// None: calls must not overlap.
 class latency_estimator {
 public:
-    /// A window of 0 is taken as 1.
+    /// An estimator without samples. A window of 0 counts as 1.
     TURNSTILE_EXPORT explicit latency_estimator(std::uint32_t window = 1000) noexcept;
 
-    /// A latency was seen; a negative one counts as zero.
+    /// Adds a sample. A negative latency counts as zero.
     TURNSTILE_EXPORT void add(nanoseconds latency) noexcept;
 
-    /// Samples that count at the moment.
+    /// The number of samples that are counted at this time.
     std::uint64_t samples() const noexcept { return total_; }
 
-    /// A value that a part `p` of the samples (from 0 to 1) do not exceed. None if there are
-    /// no samples.
+    /// The `p`-quantile of the samples, with `p` from 0 to 1. Nothing if there are no samples.
     TURNSTILE_EXPORT std::optional<nanoseconds> percentile(double p) const noexcept;
 
 private:

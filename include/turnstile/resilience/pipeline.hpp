@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Timeouts, retries, breakers, limits... around an operation, in the order they are written.
+// A pipeline runs an operation inside several stages: timeouts, retries, breakers, limits.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -9,10 +9,10 @@
 #include <turnstile/detail/call/supervised_call.hpp>
 #include <turnstile/resilience/bulkhead.hpp>
 #include <turnstile/resilience/circuit_breaker.hpp>
-#include <turnstile/resilience/detail/staged_operation.hpp>
 #include <turnstile/resilience/hedge.hpp>
 #include <turnstile/resilience/rate_limiter.hpp>
 #include <turnstile/resilience/retry.hpp>
+#include <turnstile/resilience/stage.hpp>
 #include <turnstile/resilience/timeout.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -28,39 +28,67 @@
 namespace turnstile::inline v0_1 {
 namespace detail {
 
-template <class Policy, class Executor, class Clock>
-constexpr bool is_repeating<basic_retry<Policy, Executor, Clock>> = true;
+// An operation inside a stage, as an operation: it runs the inner one through the stage.
+template <class Stage, class Op>
+struct staged_operation {
+    std::shared_ptr<Stage> stage;
+    Op op;
+
+    template <class Token>
+    auto operator()(Token&& token) &&
+    {
+        return stage->async_call(std::move(op), std::forward<Token>(token));
+    }
+    template <class Token>
+    auto operator()(Token&& token) const&
+    {
+        return stage->async_call(Op(op), std::forward<Token>(token));
+    }
+};
+
+// Whether a stage starts the operation more than once.
+template <class Stage>
+constexpr bool is_repeating = false;
+template <class Executor, class Clock, class Options>
+constexpr bool is_repeating<basic_retry<Executor, Clock, Options>> = true;
 template <class Executor, class Clock>
 constexpr bool is_repeating<basic_hedge<Executor, Clock>> = true;
 
 } // namespace detail
 
-/// Stages around an operation, from the outside in:
-/// `pipeline(executor).timeout(2s).retry(policy).circuit_breaker(breaker).timeout(200ms)`
-/// gives each attempt 200 ms, lets the breaker see every attempt, and all of them 2 s.
+/// Stages around an operation, written from the outside in:
+/// `pipeline(executor).timeout(2s).retry(options).circuit_breaker(breaker).timeout(200ms)` limits
+/// the call to 2 s and each attempt to 200 ms, and the breaker sees every attempt.
 ///
-/// A value; each function returns a longer pipeline. Timeouts, retries and hedges belong to the
-/// pipeline and its copies; breakers, limiters, bulkheads and other stages are the caller's,
-/// must outlive it, and may be shared with others.
-/// Thread safety: that of the stages.
+/// A pipeline is a value; each builder function has the name of the stage's type, and returns a
+/// longer pipeline. Timeouts, retries and hedges belong to the pipeline and its copies. All other
+/// stages belong to the caller, must outlive the pipeline, and may be shared.
+///
+/// @par Thread safety
+/// That of its stages.
+/// @par Destruction
+/// Outstanding calls continue.
 template <class Executor, clock_policy Clock, class... Stages>
 class basic_pipeline {
-    // Whether it is no operation, or one that cannot be repeated although a stage does so.
+    // Whether Op is not an operation, or cannot be copied for a stage that repeats it.
     template <class Op>
     static constexpr bool is_mistaken =
         !((detail::is_repeating<Stages> || ...) ? repeatable_operation<Op> : operation<Op>);
 
 public:
+    /// The executor of handlers without an associated executor.
     using executor_type = Executor;
 
+    /// A pipeline of these stages. Use `pipeline(executor)` and the builder functions instead.
     explicit basic_pipeline(const Executor& executor, std::shared_ptr<Stages>... stages)
         : executor_(executor), stages_(std::move(stages)...)
     {
     }
 
+    /// The executor given at construction.
     executor_type get_executor() const noexcept { return executor_; }
 
-    /// A time limit on everything that follows.
+    /// Adds a time limit for the stages that follow.
     template <class Rep, class Period>
     auto timeout(std::chrono::duration<Rep, Period> limit) const
     {
@@ -73,21 +101,23 @@ public:
         return *this;
     }
 
-    /// Repeats everything that follows.
-    template <class RetryIf, class Hint>
-    auto retry(basic_retry_policy<RetryIf, Hint> policy) const
+    /// Adds a retry of the stages that follow.
+    ///
+    /// @param options `retry_options`, or the value that `retry_on_results` returns.
+    template <detail::any_retry_options Options = retry_options>
+    auto retry(Options options = {}) const
     {
-        using stage = basic_retry<basic_retry_policy<RetryIf, Hint>, Executor, Clock>;
-        return own(std::make_shared<stage>(executor_, std::move(policy)));
+        using stage = basic_retry<Executor, Clock, Options>;
+        return own(std::make_shared<stage>(executor_, std::move(options)));
     }
 
-    /// Hedges everything that follows.
-    auto hedge(const hedge_policy& policy) const
+    /// Adds a hedge of the stages that follow.
+    auto hedge(const hedge_options& options = {}) const
     {
-        return own(std::make_shared<basic_hedge<Executor, Clock>>(executor_, policy));
+        return own(std::make_shared<basic_hedge<Executor, Clock>>(executor_, options));
     }
 
-    /// Lets everything that follows pass while the circuit is closed.
+    /// Adds a circuit breaker, which must outlive the pipeline.
     template <class... Ts>
     auto circuit_breaker(basic_circuit_breaker<Ts...>& breaker) const
     {
@@ -102,22 +132,23 @@ public:
         return *this;
     }
 
-    /// Starts everything that follows only at a certain rate.
+    /// Adds a rate limiter, which must outlive the pipeline.
     template <class... Ts>
-    auto rate_limit(basic_rate_limiter<Ts...>& limiter) const
+    auto rate_limiter(basic_rate_limiter<Ts...>& limiter) const
     {
         return stage(limiter);
     }
     template <class T>
-    auto rate_limit(T&&) const
+    auto rate_limiter(T&&) const
     {
-        static_assert(detail::is_never<T>, "rate_limit() takes a basic_rate_limiter by reference, "
-                                           "one that outlives the pipeline. Any "
-                                           "other stage goes to stage().");
+        static_assert(detail::is_never<T>,
+                      "rate_limiter() takes a basic_rate_limiter by reference, "
+                      "one that outlives the pipeline. Any "
+                      "other stage goes to stage().");
         return *this;
     }
 
-    /// Runs only so many at the same time.
+    /// Adds a bulkhead, which must outlive the pipeline.
     template <class... Ts>
     auto bulkhead(basic_bulkhead<Ts...>& b) const
     {
@@ -133,32 +164,40 @@ public:
         return *this;
     }
 
-    /// Any other stage; see `stage_for`. An lvalue that outlives the pipeline.
+    /// Adds any other stage, which must outlive the pipeline; see `stage_for` and `stage.hpp`.
     template <class Stage>
     auto stage(Stage& s) const
     {
         return own(std::shared_ptr<Stage>(std::shared_ptr<void>(), &s));
     }
     template <class Stage>
-    void stage(const Stage&&) const = delete; // it would not live long enough
+    void stage(const Stage&&) const = delete; // a temporary does not outlive the pipeline
 
-    /// The stage number I, counted from the outside: for its `stats()`.
+    /// Returns the stage number `I`, counted from the outside, for example for its `stats()`.
     template <std::size_t I>
     auto& get() const noexcept
     {
         return *std::get<I>(stages_);
     }
 
-    /// Runs an operation inside all stages.
+    /// Runs an operation inside all stages. A pipeline is a stage itself.
     ///
-    /// Completes when: the outermost stage does. Signature: the operation's; with a timeout,
-    /// retry, or whatever else may fail, it must start with an `error_code` or an
-    /// `exception_ptr`. Errors: those of the operation, and of the stages.
-    /// Executor: the handler's, by default that of the pipeline.
-    /// Cancellation, cancel safety: passed on inwards; see the stages.
+    /// @par Completes when
+    /// the outermost stage completes.
+    /// @par Completion signature
+    /// The operation's. If a stage may fail, it must start with an `error_code` or an
+    /// `exception_ptr`.
+    /// @par Errors
+    /// Those of the operation and of the stages.
+    /// @par Executor
+    /// The handler's associated executor, by default the pipeline's.
+    /// @par Per-operation cancellation
+    /// Passed on inwards; see the stages.
+    /// @par Cancel safety
+    /// Those of the operation and of the stages.
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
         requires(!is_mistaken<Op>)
-    auto async_run(Op&& op, Token&& token = Token()) const
+    auto async_call(Op&& op, Token&& token = Token()) const
     {
         return detail::supervised_call(
             executor_, wrap<sizeof...(Stages)>(std::decay_t<Op>(std::forward<Op>(op))),
@@ -171,17 +210,6 @@ public:
                     detail::start(std::move(wrapped), where, std::move(handler));
             },
             token);
-    }
-    template <class Op, class... Rest>
-        requires(is_mistaken<Op>&& detail::no_probe<Rest...>)
-    auto async_run(Op&&, Rest&&...) const { return detail::explain_operation<Op>(); }
-
-    /// The same: a pipeline is a stage itself.
-    template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
-        requires(!is_mistaken<Op>)
-    auto async_call(Op&& op, Token&& token = Token()) const
-    {
-        return async_run(std::forward<Op>(op), std::forward<Token>(token));
     }
     template <class Op, class... Rest>
         requires(is_mistaken<Op>&& detail::no_probe<Rest...>)
@@ -199,7 +227,7 @@ private:
             stages_);
     }
 
-    // The operation inside the first N stages, whatever is in it already.
+    // Returns the operation inside the first N stages.
     template <std::size_t N, class Op>
     auto wrap(Op op) const
     {
@@ -224,16 +252,16 @@ private:
     std::tuple<std::shared_ptr<Stages>...> stages_;
 };
 
-/// An empty pipeline, to be continued: it runs an operation as it is. The executor is for
-/// handlers that have none. Whatever its type, the pipeline's is `any_io_executor`, so that calls
-/// can be awaited in every `awaitable<T>`; for another, name it:
-/// `basic_pipeline<Executor, Clock>(executor)`.
+/// Returns a pipeline without stages. The executor is used for handlers without an associated
+/// executor. Its type is `any_io_executor`, so that calls can be awaited in every `awaitable<T>`;
+/// for another type, write `basic_pipeline<Executor, Clock>(executor)`.
 template <clock_policy Clock = default_clock>
 auto pipeline(const asio::any_io_executor& executor)
 {
     return basic_pipeline<asio::any_io_executor, Clock>(executor);
 }
 
+/// Equivalent to `pipeline(context.get_executor())`.
 template <clock_policy Clock = default_clock, detail::execution_context Context>
 auto pipeline(Context& context)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Trying again.
+// A retry repeats an operation that fails.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -11,7 +11,7 @@
 #include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/resilience/detail/retry_supervisor.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
-#include <turnstile/resilience/retry_policy.hpp>
+#include <turnstile/resilience/retry_options.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -23,84 +23,89 @@
 
 namespace turnstile::inline v0_1 {
 
-/// Runs operations, and again when they fail, as its policy says.
+/// Runs operations, and repeats an operation that fails, as its options say.
 ///
-/// Listeners: of every retry, as `retry_event`; after the policy's own `on_retry`, which also
-/// hears of calls that outlive the object.
-/// Destruction: what is under way goes on, and listeners are told nothing more. Thread safety: any
-/// thread may call anything.
-template <class Policy = retry_policy, class Executor = asio::any_io_executor,
-          clock_policy Clock = default_clock>
+/// Listeners receive each retry as a `retry_event`, after `options.on_retry`.
+///
+/// @tparam Options `retry_options`, or the type that `retry_on_results` returns.
+/// @par Thread safety
+/// Any thread may call any function.
+/// @par Destruction
+/// Outstanding calls continue. Listeners are not called any more.
+template <class Executor = asio::any_io_executor, clock_policy Clock = default_clock,
+          detail::any_retry_options Options = retry_options>
 class basic_retry : public detail::supervising_object<Executor, detail::retry_state> {
     using base = detail::supervising_object<Executor, detail::retry_state>;
 
 public:
     using typename base::executor_type;
+    /// The clock that measures delays and time limits.
     using clock_type = Clock;
-    using policy_type = Policy;
+    /// The type of the options.
+    using options_type = Options;
 
-    /// What has happened so far. Each call that is over counts in one of the last seven, unless
-    /// its handler was destroyed instead of called.
-    struct statistics {
-        std::uint64_t calls;         ///< Calls that began.
-        std::uint64_t attempts;      ///< Attempts they have made.
-        std::uint64_t succeeded;     ///< Calls that ended well...
-        std::uint64_t cancelled;     ///< ...that were cancelled...
-        std::uint64_t not_retryable; ///< ...whose failure was not worth another attempt...
-        std::uint64_t exhausted;     ///< ...that had used up their attempts...
-        std::uint64_t out_of_time;   ///< ...or their time...
-        std::uint64_t over_budget;   ///< ...or the shared budget...
-        std::uint64_t by_exception;  ///< ...or that threw: the policy, or `bad_alloc`.
-    };
-
+    /// The same type of retry for another executor.
     template <class Other>
     struct rebind_executor {
-        using other = basic_retry<Policy, Other, Clock>;
+        using other = basic_retry<Other, Clock, Options>;
     };
 
-    /// The executor is for handlers that have none.
-    explicit basic_retry(const std::type_identity_t<Executor>& executor, Policy policy = Policy())
-        : base(executor), policy_(std::make_shared<const Policy>(std::move(policy))),
-          seeds_(policy_->settings().seed ? *policy_->settings().seed : detail::random_seed())
-    {
-    }
-
-    /// The same, with the context's executor.
-    template <detail::execution_context Context>
-    explicit basic_retry(Context& context, Policy policy = Policy())
-        : basic_retry(context.get_executor(), std::move(policy))
-    {
-    }
-
-    /// The policy given at construction.
-    const Policy& policy() const noexcept { return *policy_; }
-
-    /// Runs an operation, and again a copy of it if it fails.
+    /// A retry with options for all its calls. The executor is used for handlers without an
+    /// associated executor.
     ///
-    /// Completes when: an attempt succeeds, or the policy allows no other.
-    /// Signature: the operation's; it must start with an `error_code` or an `exception_ptr`.
-    /// Errors: those of the last attempt, as they are (`errc::timed_out` if it was over its
-    /// time); `operation_aborted` if cancelled between two attempts, and what the attempt under
-    /// way ends with if cancelled there; what the policy's own functions throw.
-    /// Executor: the handler's; attempts run there in a strand.
-    /// Cancellation: terminal, partial and total. Passed on to the attempt under way, after
-    /// which there is no other; a delay ends at once.
-    /// Cancel safety: that of the operation. Thread safety: any thread.
+    /// @par Errors
+    /// Throws `system_error` with `errc::invalid_argument` if an option breaks its rule.
+    explicit basic_retry(const std::type_identity_t<Executor>& executor,
+                         Options options = Options())
+        : base(executor), options_(std::make_shared<const Options>(std::move(options)))
+    {
+        const retry_options& common = detail::common_options(*options_);
+        detail::check(common);
+        seeds_.store(common.seed ? *common.seed : detail::random_seed(), std::memory_order_relaxed);
+    }
+
+    /// Equivalent to the constructor with `context.get_executor()`.
+    template <detail::execution_context Context>
+    explicit basic_retry(Context& context, Options options = Options())
+        : basic_retry(context.get_executor(), std::move(options))
+    {
+    }
+
+    /// The options given at construction.
+    const Options& options() const noexcept { return *options_; }
+
+    /// Runs an operation, and repeats it while it fails. Each attempt starts a copy of `op`.
+    ///
+    /// @par Completes when
+    /// an attempt succeeds, or the options allow no further attempt.
+    /// @par Completion signature
+    /// The operation's. It must start with an `error_code` or an `exception_ptr`.
+    /// @par Errors
+    /// The result of the last attempt, unchanged; `errc::timed_out` if it exceeded its time limit;
+    /// `operation_aborted` if the call is cancelled between two attempts; the exception that a
+    /// function of the options throws.
+    /// @par Executor
+    /// The handler's associated executor, by default the object's. Attempts run there in a strand.
+    /// @par Per-operation cancellation
+    /// Terminal, partial and total. It is passed on to the outstanding attempt, which is then the
+    /// last one, and ends a delay at once.
+    /// @par Cancel safety
+    /// The operation's.
     template <repeatable_operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token())
     {
         using signature = operation_signature_t<Op>;
         return detail::supervised_call(
             this->get_executor(), std::forward<Op>(op),
-            [policy = policy_, state = this->state(),
+            [options = options_, state = this->state(),
              seed = seeds_.fetch_add(1, std::memory_order_relaxed)](auto handler, const auto& where,
                                                                     auto o) mutable {
                 using runner =
-                    detail::retry_supervisor<Policy, decltype(o), Clock, signature,
+                    detail::retry_supervisor<Options, decltype(o), Clock, signature,
                                              decltype(handler), std::decay_t<decltype(where)>>;
                 runner::run(
                     std::move(handler), where, [](runner& self) { self.begin(); },
-                    std::move(policy), std::move(o), seed, std::move(state));
+                    std::move(options), std::move(o), seed, std::move(state));
             },
             token);
     }
@@ -108,62 +113,61 @@ public:
         requires detail::mistaken_repetition<Op, Rest...>
     auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
-    /// What it has done so far. Thread safe.
-    statistics stats() const noexcept
+    /// The figures of the retry at this time.
+    [[nodiscard]] retry_stats stats() const noexcept
     {
         const detail::retry_state& state = *this->state();
         return {state.read(state.calls),
                 state.read(state.attempts),
                 state.read(state.succeeded),
                 state.read(state.cancelled),
-                state.refusals(retry_refusal::not_retryable),
-                state.refusals(retry_refusal::attempts),
-                state.refusals(retry_refusal::deadline),
-                state.refusals(retry_refusal::budget),
+                state.stops(retry_stop_reason::not_retryable),
+                state.stops(retry_stop_reason::exhausted),
+                state.stops(retry_stop_reason::out_of_time),
+                state.stops(retry_stop_reason::over_budget),
                 state.read(state.by_exception)};
     }
 
 private:
-    std::shared_ptr<const Policy> policy_;
+    std::shared_ptr<const Options> options_;
     std::atomic<std::uint64_t> seeds_;
 };
 
-/// The usual retry: any executor, the steady clock.
+/// A retry for any executor, with the steady clock.
 using retry = basic_retry<>;
 
-/// Runs an operation with a policy of its own; see `basic_retry::async_call`. Without an
-/// executor, the handler must have one, as a coroutine's has.
-template <clock_policy Clock = default_clock, class Executor, class RetryIf, class Hint,
-          repeatable_operation Op, operation_token_for<Op> Token = detail::call_token_t<Executor>>
-auto async_retry(const Executor& executor, basic_retry_policy<RetryIf, Hint> policy, Op&& op,
-                 Token&& token = Token())
+/// Runs an operation with its own options; see `basic_retry::async_call`.
+///
+/// @param executor The executor of a handler without an associated executor.
+template <clock_policy Clock = default_clock, class Executor,
+          detail::any_retry_options Options = retry_options, repeatable_operation Op,
+          operation_token_for<Op> Token = detail::call_token_t<Executor>>
+auto async_retry(const Executor& executor, Options options, Op&& op, Token&& token = Token())
 {
-    using policy_type = basic_retry_policy<RetryIf, Hint>;
-    return basic_retry<policy_type, Executor, Clock>(executor, std::move(policy))
+    return basic_retry<Executor, Clock, Options>(executor, std::move(options))
         .async_call(std::forward<Op>(op), std::forward<Token>(token));
 }
 
-template <clock_policy Clock = default_clock, class RetryIf, class Hint, repeatable_operation Op,
-          operation_token_for<Op> Token = asio::use_awaitable_t<>>
-auto async_retry(basic_retry_policy<RetryIf, Hint> policy, Op&& op, Token&& token = Token())
+/// Equivalent to `async_retry` with an executor, for handlers with an associated executor, as those
+/// of coroutines are.
+template <clock_policy Clock = default_clock, detail::any_retry_options Options = retry_options,
+          repeatable_operation Op, operation_token_for<Op> Token = asio::use_awaitable_t<>>
+auto async_retry(Options options, Op&& op, Token&& token = Token())
 {
-    using policy_type = basic_retry_policy<RetryIf, Hint>;
-    return basic_retry<policy_type, detail::no_executor, Clock>(detail::no_executor(),
-                                                                std::move(policy))
+    return basic_retry<detail::no_executor, Clock, Options>(detail::no_executor(),
+                                                            std::move(options))
         .async_call(std::forward<Op>(op), std::forward<Token>(token));
 }
 
-template <class Executor, class RetryIf, class Hint, class Op, class... Rest>
+template <class Executor, detail::any_retry_options Options = retry_options, class Op,
+          class... Rest>
     requires detail::mistaken_repetition<Op, Rest...>
-auto async_retry(const Executor&, const basic_retry_policy<RetryIf, Hint>&, Op&&, Rest&&...)
+auto async_retry(const Executor&, const Options&, Op&&, Rest&&...)
 {
     return detail::explain_operation<Op>();
 }
-template <class RetryIf, class Hint, class Op, class... Rest>
+template <detail::any_retry_options Options = retry_options, class Op, class... Rest>
     requires detail::mistaken_repetition<Op, Rest...>
-auto async_retry(const basic_retry_policy<RetryIf, Hint>&, Op&&, Rest&&...)
-{
-    return detail::explain_operation<Op>();
-}
+auto async_retry(const Options&, Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
 } // namespace turnstile::inline v0_1

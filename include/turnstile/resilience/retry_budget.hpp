@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A limit on retries over many calls, so that they do not make an outage worse.
+// A retry budget limits the retries of many calls together, so that retries do not multiply the
+// load on a service that fails.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -14,63 +15,76 @@
 
 namespace turnstile::inline v0_1 {
 
-/// What the listeners of a retry budget are told.
-enum class budget_event {
-    exhausted, ///< A retry was refused, and none had been before.
-    available, ///< There are tokens again, as a call or a retry has found.
+/// Options of a retry budget. The constructor checks them, and throws `system_error` with
+/// `errc::invalid_argument` and a text that names the member.
+struct retry_budget_options {
+    /// Tokens that each call adds: 0.2 is one retry for five calls. Must not be negative.
+    double per_call = 0.2;
+    /// Tokens that each second adds, for clients with few calls. Must not be negative.
+    double per_second = 1;
+    /// Maximum number of tokens: the retries of one burst. Must be 1 or more.
+    double capacity = 10;
+};
+
+/// A change of a retry budget.
+enum class retry_budget_event {
+    exhausted, ///< A retry was refused, and the one before was not.
+    available, ///< A retry or a call has found a token after a refusal.
 };
 
 template <>
-inline constexpr auto
-    detail::enum_names<budget_event> = std::to_array<std::string_view>({"exhausted", "available"});
+inline constexpr auto detail::enum_names<retry_budget_event> =
+    std::to_array<std::string_view>({"exhausted", "available"});
 
-/// A bucket of tokens shared by any number of retry policies. Each call puts a part of a
-/// token in, each second some, and each retry takes one out; when there is none, there is no
-/// retry, and the failure is delivered as it is. The bucket is full at first.
+/// The figures of a retry budget at one time. Totals count from its construction.
+struct retry_budget_stats {
+    std::uint64_t deposits;    ///< Total of calls.
+    std::uint64_t withdrawals; ///< Total of retries that were allowed, less refunds.
+    std::uint64_t refusals;    ///< Total of retries that were refused.
+    double balance;            ///< Tokens after the most recent call or retry.
+};
+
+/// A bucket of tokens, shared by any number of retries. Each call adds a part of a token, each
+/// second adds some, and each retry takes one. Without a token there is no retry, and the call
+/// completes with its failure. The bucket is full at first.
 ///
-/// While things go well it fills up; when every call fails, there are `per_call` retries for
-/// each of them instead of two or three.
+/// Times are counted from an arbitrary origin; a time before the latest one adds nothing.
 ///
-/// Time goes in as nanoseconds of any clock; one that goes back adds nothing.
-/// Thread safety: any thread may call anything.
+/// Listeners receive each change as a `retry_budget_event`.
+///
+/// @par Thread safety
+/// Any thread may call any function.
 class retry_budget {
 public:
-    struct options {
-        double per_call = 0.2; ///< Tokens for each call: 0.2 is one retry for five calls.
-        double per_second = 1; ///< Tokens for each second, for clients with few calls.
-        double capacity = 10;  ///< The most there can be, that is, retries in one burst.
-    };
-
-    struct statistics {
-        std::uint64_t deposits;    ///< Calls.
-        std::uint64_t withdrawals; ///< Retries that were allowed, without refunds.
-        std::uint64_t refusals;    ///< Retries that were not.
-        double balance;            ///< Tokens at the last look.
-    };
-
-    /// Throws `system_error` with `errc::invalid_argument` if a figure is negative or not a
-    /// number, or the capacity is less than 1.
-    TURNSTILE_EXPORT explicit retry_budget(const options& o);
-    retry_budget() : retry_budget(options()) {}
+    /// A full bucket.
+    ///
+    /// @par Errors
+    /// Throws `system_error` with `errc::invalid_argument` if an option breaks its rule.
+    TURNSTILE_EXPORT explicit retry_budget(const retry_budget_options& options = {});
     retry_budget(const retry_budget&) = delete;
     retry_budget& operator=(const retry_budget&) = delete;
 
-    /// A call begins.
+    /// Adds the tokens of a call that begins.
     TURNSTILE_EXPORT void deposit(nanoseconds now) noexcept;
-    /// Takes the token for a retry; false if there is none.
+    /// Takes the token for a retry. Returns false if there is none.
     [[nodiscard]] TURNSTILE_EXPORT bool withdraw(nanoseconds now) noexcept;
-    /// Puts such a token back: the retry that was allowed does not take place.
+    /// Returns the token of a retry that was allowed but does not take place.
     TURNSTILE_EXPORT void refund() noexcept;
 
-    /// What has happened so far.
-    TURNSTILE_EXPORT statistics stats() const noexcept;
+    /// The figures of the budget at this time.
+    TURNSTILE_EXPORT retry_budget_stats stats() const noexcept;
 
-    /// Calls `listener` at every event, in order and one at a time, on the thread that caused it
-    /// or is just telling another; never under a lock, so it may use the budget, but not
-    /// destroy it. What it throws is dropped.
-    TURNSTILE_EXPORT listener_id add_listener(std::function<void(const budget_event&)> listener);
-    /// Removes a listener, also from inside one; false if there is none of that name.
+    /// Registers a listener. It is called for each event, in order and one at a time, on the thread
+    /// that raised the event, or on one that is already dispatching events. It is never called
+    /// under a lock, so it may call the budget, but it must not destroy it. Exceptions that it
+    /// throws are dropped.
+    TURNSTILE_EXPORT listener_id
+    add_listener(std::function<void(const retry_budget_event&)> listener);
+    /// Removes a listener, also from inside a listener. Returns false if `id` is not registered.
     TURNSTILE_EXPORT bool remove_listener(listener_id id) noexcept;
+    /// The number of events that were dropped although a listener was registered: listeners were
+    /// too slow, or memory was exhausted.
+    [[nodiscard]] TURNSTILE_EXPORT std::uint64_t dropped_events() const noexcept;
 
 private:
     void note(bool exhausted) noexcept;
@@ -84,12 +98,12 @@ private:
 
     mutable detail::spin_mutex mutex_;
     std::int64_t balance_;
-    nanoseconds refilled_{nanoseconds::min()}; // up to here time has been paid for
+    nanoseconds refilled_{nanoseconds::min()}; // the tokens of the time before it have been added
     std::uint64_t deposits_ = 0;
     std::uint64_t withdrawals_ = 0;
     std::uint64_t refusals_ = 0;
     bool exhausted_ = false;
-    detail::listener_list<budget_event, thread_safe> listeners_;
+    mutable detail::listener_list<retry_budget_event, thread_safe> listeners_;
 };
 
 } // namespace turnstile::inline v0_1

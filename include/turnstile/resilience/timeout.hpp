@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A limit on the time of any operation: as a token, as a function, and as a stage.
+// A time limit for any operation: as a completion token, as a function, and as an object.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -11,38 +11,39 @@
 #include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/detail/timeout_supervisor.hpp>
 #include <turnstile/resilience/detail/timeout_token.hpp>
+#include <turnstile/resilience/timeout_event.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 
 #include <chrono>
-#include <cstdint>
 #include <type_traits>
 #include <utility>
 
 namespace turnstile::inline v0_1 {
 
-/// A completion token with a time limit, for any initiating function, of Turnstile, of Asio
-/// or your own: `co_await socket.async_read_some(buffer, timeout_after(2s, use_awaitable))`.
+/// Returns a completion token with a time limit, for any initiating function of Turnstile, of Asio
+/// or of another library: `co_await socket.async_read_some(buffer, timeout_after(2s, token))`.
 ///
-/// The operation is started as ever. When time is up before it has completed, it is cancelled,
-/// and completes when it is over: with `errc::timed_out` instead of the `operation_aborted`
-/// this has led to. Everything else passes through unchanged.
+/// When the time is up, the operation is cancelled. If it then completes with `operation_aborted`,
+/// that is replaced by `errc::timed_out`; every other result passes through unchanged.
 ///
-/// Completes when: the operation has completed; one that ignores cancellation is waited for,
-/// however long it takes. Exactly once.
-/// Signature: the operation's; it must start with an `error_code` or an `exception_ptr`.
-/// Errors: `errc::timed_out`, if the time limit cancelled it; `operation_aborted`, if the
-/// caller did so before; and the operation's own. What the initiation throws is delivered.
-/// If the operation has succeeded (or failed) by the time it would be cancelled, or in spite
-/// of that, then this is the result.
-/// Duration: from the start of the operation. If it is zero or negative the operation is
-/// started, and cancelled at once. One that is too long to count never ends.
-/// Executor: the handler's, by default the operation's; its intermediate steps run there in a
-/// strand, so that no other is needed on a context with several threads. If neither has one, it
-/// is the `system_executor`: then the handler is called on a thread of the system's, wherever
-/// the operation completes. Bind one to it instead.
-/// Cancellation: what the caller asks for is passed on, with its type; from any thread.
-/// Cancel safety: that of the operation; ours have taken nothing when they time out.
+/// @param duration Counted from the start of the operation. With zero or less the operation is
+/// started, and cancelled at once. A duration too long for the clock never ends.
+/// @par Completes when
+/// the operation completes, exactly once. An operation that ignores cancellation is awaited.
+/// @par Completion signature
+/// The operation's. It must start with an `error_code` or an `exception_ptr`.
+/// @par Errors
+/// `errc::timed_out` if the time limit cancelled the operation; `operation_aborted` if the caller
+/// cancelled it before; the operation's own. An exception that the initiation throws is delivered.
+/// @par Executor
+/// The handler's associated executor, by default the operation's. Intermediate steps run there in a
+/// strand, so the caller needs none on a context with several threads. If neither has an executor,
+/// the `system_executor` is used, and the handler runs on a thread of the system context.
+/// @par Per-operation cancellation
+/// Passed on with its type. It may be emitted from any thread.
+/// @par Cancel safety
+/// The operation's. An operation of Turnstile that times out has consumed nothing.
 template <clock_policy Clock = default_clock, class Rep, class Period,
           class Token = asio::use_awaitable_t<>>
 auto timeout_after(std::chrono::duration<Rep, Period> duration, Token&& token = Token())
@@ -58,8 +59,8 @@ auto timeout_after(T, Token&& token = Token())
     return std::decay_t<Token>(std::forward<Token>(token));
 }
 
-/// The same with a point in time, of any clock. One in the past cancels at once, and one that is
-/// too late for the clock to count never comes.
+/// Equivalent to `timeout_after`, with a point in time of any clock. A point in the past cancels
+/// the operation at once.
 template <clock_policy Clock, class Duration, class Token = asio::use_awaitable_t<>>
 auto timeout_at(std::chrono::time_point<Clock, Duration> when, Token&& token = Token())
 {
@@ -67,9 +68,11 @@ auto timeout_at(std::chrono::time_point<Clock, Duration> when, Token&& token = T
         {detail::ceil_to_clock(when)}, std::forward<Token>(token)};
 }
 
-/// Runs an operation with a time limit: like `timeout_after`, for operations of either kind.
-/// Signature: `operation_signature_t<Op>`. A coroutine runs on the handler's executor, and
-/// must be given another way (see below) if the handler has none.
+/// Runs an operation with a time limit; see `timeout_after`. The operation may be a coroutine,
+/// which runs on the handler's associated executor. If the handler has none, pass an executor.
+///
+/// @par Completion signature
+/// `operation_signature_t<Op>`
 template <clock_policy Clock = default_clock, class Rep, class Period, operation Op,
           operation_token_for<Op> Token = asio::use_awaitable_t<>>
 auto async_with_timeout(std::chrono::duration<Rep, Period> duration, Op&& op,
@@ -80,7 +83,8 @@ auto async_with_timeout(std::chrono::duration<Rep, Period> duration, Op&& op,
                                 nullptr, std::forward<Op>(op), token);
 }
 
-/// The same, for handlers that have no executor of their own: this is what they get.
+/// Equivalent to `async_with_timeout` without an executor, for handlers without an associated
+/// executor.
 template <clock_policy Clock = default_clock, class Executor, class Rep, class Period, operation Op,
           operation_token_for<Op> Token = detail::call_token_t<Executor>>
 auto async_with_timeout(const Executor& executor, std::chrono::duration<Rep, Period> duration,
@@ -117,31 +121,30 @@ auto async_with_timeout(const Executor&, T, Rest&&...)
     return detail::mistaken_call();
 }
 
-/// A time limit as an object: a stage of a pipeline, and it counts.
+/// A time limit as an object, with statistics and listeners; a stage of a pipeline.
 ///
-/// Listeners: of every call that times out, as `timeout_event`.
-/// Destruction: what is under way goes on, and listeners are told nothing more. Thread safety: any
-/// thread may call anything.
+/// Listeners receive each call that times out as a `timeout_event`.
+///
+/// @par Thread safety
+/// Any thread may call any function.
+/// @par Destruction
+/// Outstanding calls continue. Listeners are not called any more.
 template <class Executor = asio::any_io_executor, clock_policy Clock = default_clock>
 class basic_timeout : public detail::supervising_object<Executor, detail::timeout_state> {
     using base = detail::supervising_object<Executor, detail::timeout_state>;
 
 public:
     using typename base::executor_type;
+    /// The clock that measures the limit.
     using clock_type = Clock;
 
-    /// What has happened so far.
-    struct statistics {
-        std::uint64_t calls;     ///< Operations started.
-        std::uint64_t timed_out; ///< Those that ended with `errc::timed_out`.
-    };
-
+    /// The same type of timeout for another executor.
     template <class Other>
     struct rebind_executor {
         using other = basic_timeout<Other, Clock>;
     };
 
-    /// Operations may take `limit`. The executor is for handlers that have none.
+    /// A limit for all calls. The executor is used for handlers without an associated executor.
     template <class Rep, class Period>
     basic_timeout(const std::type_identity_t<Executor>& executor,
                   std::chrono::duration<Rep, Period> limit)
@@ -149,17 +152,17 @@ public:
     {
     }
 
-    /// The same, with the context's executor.
+    /// Equivalent to the constructor with `context.get_executor()`.
     template <detail::execution_context Context, class Rep, class Period>
     basic_timeout(Context& context, std::chrono::duration<Rep, Period> limit)
         : basic_timeout(context.get_executor(), limit)
     {
     }
 
-    /// How long an operation may take.
+    /// The limit given at construction.
     nanoseconds limit() const noexcept { return this->state()->limit; }
 
-    /// Runs an operation within the limit; see `async_with_timeout`.
+    /// Runs an operation with the limit; see `async_with_timeout`.
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token())
     {
@@ -170,15 +173,15 @@ public:
         requires detail::mistaken_operation<Op, Rest...>
     auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
 
-    /// What it has done so far. Thread safe.
-    statistics stats() const noexcept
+    /// The figures of the timeout at this time.
+    [[nodiscard]] timeout_stats stats() const noexcept
     {
         const detail::timeout_state& state = *this->state();
         return {state.read(state.calls), state.read(state.timed_out)};
     }
 };
 
-/// The usual timeout: any executor, the steady clock.
+/// A timeout for any executor, with the steady clock.
 using timeout = basic_timeout<>;
 
 } // namespace turnstile::inline v0_1

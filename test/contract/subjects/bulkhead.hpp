@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Waiting for a place in a bulkhead. Places may be waited for as long as nobody moves the clock.
+// The wait for a place in a bulkhead. The clock does not advance, so no wait times out.
 #pragma once
 
 #include "contract/subjects.hpp"
@@ -16,8 +16,8 @@
 
 namespace contract {
 
-// All places are taken at first, and granting gives one back; what an operation was given is
-// kept here.
+// All places are taken at first, and granting gives one back. The permits of completed operations
+// are kept in taken_.
 template <class Threading>
 struct bulkhead_acquire
     : subject_base<

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Waiting for a state of a circuit breaker.
+// The wait for a state of a circuit breaker.
 #pragma once
 
 #include "contract/subjects.hpp"

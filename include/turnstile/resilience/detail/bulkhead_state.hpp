@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The state of basic_bulkhead, its waiter and its request: a semaphore_state whose permits are the
+// places, with a bounded queue, a maximum waiting time, and an optional adaptive limit.
+//
+// All waiters wait for the same maximum time, so the first in the queue has the earliest deadline,
+// and one timer, set for that deadline, serves the queue. The timer runs only while operations
+// wait. Deadlines never decrease along the queue, even if the clock goes back.
+//
+// A place is given back by the last action of a call on the state: the operation that receives it
+// may destroy the object at once.
 #pragma once
 
+#include <turnstile/core/error.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/detail/wait/observable_state.hpp>
 #include <turnstile/detail/wait/timed_state.hpp>
+#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/wait_request.hpp>
 #include <turnstile/resilience/adaptive_limit.hpp>
+#include <turnstile/resilience/bulkhead_options.hpp>
 #include <turnstile/resilience/call_outcome.hpp>
 #include <turnstile/sync/detail/semaphore_state.hpp>
 
@@ -13,44 +27,9 @@
 #include <functional>
 #include <utility>
 
-namespace turnstile::inline v0_1 {
+namespace turnstile::inline v0_1::detail {
 
-/// How a bulkhead is made. Checked then: `errc::invalid_argument` for a limit of zero or of
-/// `limit_bound` and more, a negative wait, or adaptive options out of their range.
-struct bulkhead_options {
-    /// How many may be inside at a time; where an adaptive limit starts from.
-    std::uint64_t limit = 10;
-    /// How many may wait. A further call is refused with `errc::rejected`.
-    std::uint64_t max_queue = 100;
-    /// How long one may wait.
-    nanoseconds max_wait = nanoseconds::max();
-    /// Whether the limit finds its own size.
-    limit_options adaptive = fixed_limit{};
-    /// What a failed call says to an adaptive limit; not asked about others. A failure counts
-    /// as dropped, and what is ignored not at all. By default a cancelled call and one that
-    /// another stage refused (`is_refusal`) are ignored, and any other failure is one.
-    std::function<call_outcome(const failure&)> classify = nullptr;
-};
-
-/// What the listeners of a bulkhead are told.
-struct limit_change {
-    std::uint64_t from;
-    std::uint64_t to;
-};
-
-/// A bulkhead's figures at one time.
-struct bulkhead_stats {
-    std::uint64_t limit = 0;
-    std::uint64_t in_flight = 0; ///< May be above a limit that has just shrunk.
-    std::uint64_t waiting = 0;
-    std::uint64_t rejected = 0;  ///< Since it was made, as all totals: no room to wait.
-    std::uint64_t timed_out = 0; ///< Those who have waited too long.
-    std::uint64_t dropped = 0;   ///< Calls reported as failed to an adaptive limit.
-};
-
-namespace detail {
-
-// One call that was let in; timed only for an adaptive limit.
+// An admitted call. Its start is recorded only for an adaptive limit.
 struct bulkhead_ticket {
     nanoseconds started{};
 };
@@ -60,24 +39,22 @@ struct bulkhead_waiter : semaphore_waiter {
     nanoseconds deadline = nanoseconds::max();
 };
 
-// The gate of a semaphore, with a limit on those who wait, and on how long. All wait equally
-// long, so the first in line has the earliest deadline, and the alarm is set for that one.
 template <class Threading, clock_policy Clock>
 class TURNSTILE_EXPORT bulkhead_state final
-    : public observable_state<Threading, limit_change,
+    : public observable_state<Threading, bulkhead_event,
                               timed_state<Threading, Clock, semaphore_state<Threading>>> {
     using semaphore = semaphore_state<Threading>;
     using base =
-        observable_state<Threading, limit_change, timed_state<Threading, Clock, semaphore>>;
+        observable_state<Threading, bulkhead_event, timed_state<Threading, Clock, semaphore>>;
 
 public:
     template <class Executor>
     bulkhead_state(const Executor& executor, const bulkhead_options& options)
-        : bulkhead_state(executor, options, any_limit(options.adaptive, checked(options).limit))
+        : bulkhead_state(executor, options, limit_machine(options.adaptive, checked(options).limit))
     {
     }
 
-    bool is_adaptive() const noexcept { return policy_.is_adaptive(); }
+    bool is_adaptive() const noexcept { return limit_.is_adaptive(); }
     bulkhead_ticket ticket() const noexcept
     {
         return {is_adaptive() ? base::now() : nanoseconds::zero()};
@@ -87,17 +64,17 @@ public:
         return max_wait_ == nanoseconds::max() ? max_wait_ : saturating_add(base::now(), max_wait_);
     }
 
-    // Gives a permit back that was not used. Whoever gets it may destroy the object at once: it
-    // is the last thing that happens, under the lock or without.
+    // Gives a place back without a report.
     void give_back() noexcept
     {
         bool fits = false;
         if (max_wait_ == nanoseconds::max())
-            semaphore::release(1, semaphore::one_handle); // there is no alarm to look after
+            semaphore::release(1,
+                               semaphore::one_handle); // waiters have no deadlines, so no timer runs
         else if (!semaphore::release_quickly(1, semaphore::one_handle, fits)) [[unlikely]]
             this->update([&](ready_list& ready) { put_back(ready); });
     }
-    // The end of a call: gives its permit back, and learns from it.
+    // Gives the place of a call back, and reports its outcome to an adaptive limit.
     void report(const bulkhead_ticket& ticket, call_outcome outcome) noexcept
     {
         if (is_adaptive())
@@ -106,17 +83,20 @@ public:
             give_back();
     }
 
-    // False if the limit is adaptive.
+    // Returns false if the limit is adaptive or out of range.
     bool resize_to(std::uint64_t limit) noexcept;
     bulkhead_stats stats() noexcept;
-    // What the options say of failed calls.
-    const std::function<call_outcome(const failure&)>& rule() const noexcept { return classify_; }
+    // The classifier of the options; may be empty.
+    const std::function<call_outcome(const failure&)>& classify() const noexcept
+    {
+        return classify_;
+    }
 
 private:
     template <class Executor>
-    bulkhead_state(const Executor& executor, const bulkhead_options& options, any_limit policy)
-        : base(executor, policy.limit(), policy.limit()), max_queue_(options.max_queue),
-          max_wait_(options.max_wait), policy_(policy), classify_(options.classify)
+    bulkhead_state(const Executor& executor, const bulkhead_options& options, limit_machine limit)
+        : base(executor, limit.limit(), limit.limit()), max_queue_(options.max_queue),
+          max_wait_(options.max_wait), limit_(limit), classify_(options.classify)
     {
     }
 
@@ -144,17 +124,17 @@ private:
     void put_back(ready_list& ready) noexcept
     {
         semaphore::release_locked(1, semaphore::one_handle, ready);
-        tidy_up();
+        stop_idle_timer();
     }
-    void tidy_up() noexcept;
+    void stop_idle_timer() noexcept;
     bulkhead_waiter& head() noexcept { return static_cast<bulkhead_waiter&>(this->queue_.front()); }
 
     const std::uint64_t max_queue_;
     const nanoseconds max_wait_;
-    any_limit policy_; // guarded by the lock, as what follows
+    limit_machine limit_; // the lock guards it and the members below
     bulkhead_stats totals_;
     nanoseconds latest_deadline_ = nanoseconds::min();
-    bool alarm_is_set_ = false;
+    bool timer_is_set_ = false;
     const std::function<call_outcome(const failure&)> classify_;
 };
 
@@ -162,9 +142,9 @@ template <class Threading, clock_policy Clock>
 bool bulkhead_state<Threading, Clock>::admit(waiter& w) noexcept
 {
     auto& call = static_cast<bulkhead_waiter&>(w);
-    const std::uint64_t ahead = this->waiters() - 1; // w is counted already
+    const std::uint64_t ahead = this->waiters() - 1; // without w, which is counted
     if (ahead >= max_queue_) {
-        // A permit may have come back since the fast path looked.
+        // A place may have been given back since the attempt without the lock.
         if (ahead == 0 && semaphore::try_acquire(call.need, semaphore::one_handle)) {
             w.grant();
         } else {
@@ -176,10 +156,11 @@ bool bulkhead_state<Threading, Clock>::admit(waiter& w) noexcept
     if (semaphore::admit(w))
         return true;
     if (call.deadline != nanoseconds::max()) {
-        // Also if the clock went back, or another thread has overtaken this one.
+        // Keeps deadlines in order if the clock went back, or another thread has overtaken this
+        // one.
         latest_deadline_ = call.deadline = std::max(call.deadline, latest_deadline_);
         this->wake_at(head().deadline);
-        alarm_is_set_ = true;
+        timer_is_set_ = true;
     }
     return false;
 }
@@ -188,14 +169,14 @@ template <class Threading, clock_policy Clock>
 void bulkhead_state<Threading, Clock>::reconsider(ready_list& ready) noexcept
 {
     semaphore::reconsider(ready);
-    tidy_up();
+    stop_idle_timer();
 }
 
 template <class Threading, clock_policy Clock>
 void bulkhead_state<Threading, Clock>::take_back(waiter& w, ready_list& ready) noexcept
 {
     semaphore::take_back(w, ready);
-    tidy_up();
+    stop_idle_timer();
 }
 
 template <class Threading, clock_policy Clock>
@@ -212,16 +193,16 @@ void bulkhead_state<Threading, Clock>::wake(ready_list& ready) noexcept
     if (!this->queue_.empty())
         this->wake_at(head().deadline);
     else
-        alarm_is_set_ = false;
+        timer_is_set_ = false;
 }
 
-// The timer is not left running when the last one has gone.
+// Stops the timer when the last waiter has left.
 template <class Threading, clock_policy Clock>
-void bulkhead_state<Threading, Clock>::tidy_up() noexcept
+void bulkhead_state<Threading, Clock>::stop_idle_timer() noexcept
 {
-    if (this->has_waiters() || !alarm_is_set_)
+    if (this->has_waiters() || !timer_is_set_)
         return;
-    alarm_is_set_ = false;
+    timer_is_set_ = false;
     this->sleep();
 }
 
@@ -231,9 +212,9 @@ void bulkhead_state<Threading, Clock>::learn(nanoseconds started, call_outcome o
     this->update_and_notify([&](ready_list& ready) {
         if (outcome != call_outcome::ignored) {
             const bool dropped = outcome == call_outcome::failure;
-            totals_.dropped += dropped ? 1 : 0;
+            totals_.failures += dropped ? 1 : 0;
             const limit_sample sample{started, base::now(), semaphore::in_use(), dropped};
-            set_limit(policy_.update(sample), ready);
+            set_limit(limit_.update(sample), ready);
         }
         put_back(ready);
     });
@@ -256,7 +237,7 @@ bool bulkhead_state<Threading, Clock>::resize_to(std::uint64_t limit) noexcept
         return false;
     this->update_and_notify([&](ready_list& ready) {
         set_limit(limit, ready);
-        tidy_up();
+        stop_idle_timer();
     });
     return true;
 }
@@ -274,10 +255,32 @@ bulkhead_stats bulkhead_state<Threading, Clock>::stats() noexcept
     return result;
 }
 
+// A wait for a place. Result is the handle that the place is delivered in.
+template <class Executor, class State, class Threading, class Result>
+struct bulkhead_request {
+    using executor_type = Executor;
+    using threading = Threading;
+    using result_type = Result;
+    using waiter_type = bulkhead_waiter;
+    static constexpr request_traits traits{.refundable = true};
+    static constexpr const char* stage = "bulkhead";
+    static constexpr nanoseconds retry_after = nanoseconds::max(); // it depends on other calls
+
+    const Executor* home;
+    State* state_ptr;
+
+    const executor_type& executor() const noexcept { return *home; }
+    State& state() const noexcept { return *state_ptr; }
+
+    wait_decision try_now() const noexcept { return state_ptr->try_now(1, State::one_handle); }
+    void give_back() const noexcept { state_ptr->give_back(); }
+    void prepare(bulkhead_waiter& w) const noexcept { w.deadline = state_ptr->deadline(); }
+    Result take_now() const noexcept { return Result(state_ptr, state_ptr->ticket()); }
+};
+
 extern template class timed_state<thread_safe, default_clock, semaphore_state<thread_safe>>;
 extern template class timed_state<strand_confined, default_clock, semaphore_state<strand_confined>>;
 extern template class bulkhead_state<thread_safe, default_clock>;
 extern template class bulkhead_state<strand_confined, default_clock>;
 
-} // namespace detail
-} // namespace turnstile::inline v0_1
+} // namespace turnstile::inline v0_1::detail

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The supervisor of one call of basic_hedge: it runs up to max_attempts attempts side by side until
+// one succeeds. A further attempt begins when the timer expires or an attempt fails. The first
+// success is the result; the other attempts are cancelled, and the call completes when all of them
+// have completed.
 #pragma once
 
-#include <turnstile/core/enum_names.hpp>
 #include <turnstile/detail/call/supervisor.hpp>
 #include <turnstile/detail/util/saturating_time.hpp>
 #include <turnstile/detail/util/spin_mutex.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
-#include <turnstile/resilience/hedge_policy.hpp>
+#include <turnstile/resilience/hedge_machine.hpp>
+#include <turnstile/resilience/hedge_options.hpp>
 
 #include <boost/asio/recycling_allocator.hpp>
 
@@ -17,42 +22,26 @@
 #include <mutex>
 #include <utility>
 
-namespace turnstile::inline v0_1 {
+namespace turnstile::inline v0_1::detail {
 
-/// What the listeners of a hedge are told.
-struct hedge_event {
-    enum kind_type : unsigned char {
-        started, ///< Another attempt begins beside the first.
-        won,     ///< Such a one has succeeded before all others.
-    };
-
-    kind_type kind;
-    std::uint32_t attempt; ///< Which; the first one that is told of is 2.
-    nanoseconds elapsed;   ///< Since the call began.
-};
-
-template <>
-inline constexpr auto detail::enum_names<hedge_event::kind_type> =
-    std::to_array<std::string_view>({"started", "won"});
-
-namespace detail {
-
+// What all calls of one basic_hedge share: the machine, counters and listeners.
 class hedge_state : public supervised_state<hedge_event> {
 public:
-    explicit hedge_state(const hedge_policy& p) : policy(p) {}
+    explicit hedge_state(const hedge_options& options) : machine_(options) {}
 
     nanoseconds delay() const noexcept
     {
         const std::lock_guard lock(mutex_);
-        return policy.delay(latencies_);
+        return machine_.delay();
     }
     void learn(nanoseconds latency) noexcept
     {
         const std::lock_guard lock(mutex_);
-        latencies_.add(latency);
+        machine_.learn(latency);
     }
 
-    const hedge_policy policy;
+    std::uint32_t max_attempts() const noexcept { return machine_.options().max_attempts; }
+
     counter calls{0};
     counter attempts{0};
     counter hedged{0};
@@ -60,10 +49,10 @@ public:
 
 private:
     mutable spin_mutex mutex_;
-    latency_estimator latencies_;
+    hedge_machine machine_;
 };
 
-// Runs up to N attempts at an operation side by side, until one succeeds.
+// Runs attempts at an operation side by side until one succeeds.
 template <class Op, class Clock, class Signature, class Handler, class Executor>
 class hedge_supervisor final
     : public supervisor<hedge_supervisor<Op, Clock, Signature, Handler, Executor>, Signature,
@@ -72,9 +61,9 @@ class hedge_supervisor final
     using traits = result_traits<Signature>;
     using box_type = typename base::box_type;
     static_assert(traits::can_make_failure,
-                  "Hedging needs to tell failure from success, and to report it: the operation's "
-                  "signature must start with an error_code or an exception_ptr, and what follows "
-                  "must be default constructible.");
+                  "A hedge must distinguish failure from success, and report it: the operation's "
+                  "signature must start with an error_code or an exception_ptr, and its other "
+                  "arguments must be default constructible.");
 
 public:
     hedge_supervisor(Handler&& handler, const Executor& executor, Op&& op,
@@ -104,10 +93,10 @@ private:
 
     bool may_start_another() const noexcept
     {
-        return attempts_.size() < state_->policy.attempts() && !stopping_;
+        return attempts_.size() < state_->max_attempts() && !stopping_;
     }
 
-    // Whatever may throw comes first.
+    // Everything that may throw comes before the attempt is counted and started.
     void attempt()
     {
         attempts_.emplace_back();
@@ -128,10 +117,10 @@ private:
         });
     }
 
-    // The wait for the attempt after the one that is about to begin.
+    // Starts the timer for the attempt after the one that is about to begin.
     void wait_for_next()
     {
-        if (attempts_.size() >= state_->policy.attempts())
+        if (attempts_.size() >= state_->max_attempts())
             return;
         this->start_timer(deadline_after<Clock>(Clock::now(), delay_));
     }
@@ -153,7 +142,7 @@ private:
             this->finish(std::move(last_failure_));
     }
 
-    // Without memory for another attempt, those that are there have to do.
+    // Without memory for another attempt, the call continues with the attempts it has.
     void start_another(std::size_t running)
     {
         try {
@@ -165,7 +154,7 @@ private:
         }
     }
 
-    // True if it has failed.
+    // Returns whether the attempt has failed.
     bool completed(attempt_type& a, box_type&& result)
     {
         if (traits::failure_of(*result)) {
@@ -173,9 +162,7 @@ private:
             return true;
         }
         if (this->is_finished())
-            return false; // too late
-        // How long the call has taken, not the winner alone: otherwise those that were hedged
-        // because they are slow would count as fast.
+            return false; // another attempt has succeeded before
         state_->learn(time_between(started_, Clock::now()));
         if (a.number != 1) {
             hedge_state::count(state_->hedge_won);
@@ -186,7 +173,7 @@ private:
         return false;
     }
 
-    // Those that are under way are cancelled, and no more begin.
+    // Cancels the outstanding attempts, and starts no more.
     void stop(asio::cancellation_type_t type)
     {
         stopping_ = true;
@@ -204,5 +191,4 @@ private:
     bool stopping_ = false;
 };
 
-} // namespace detail
-} // namespace turnstile::inline v0_1
+} // namespace turnstile::inline v0_1::detail

@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// Calls that need a permit before their operation is started, and the result of a call that is
+// refused. The async_call functions of bulkheads and rate limiters use `call_when_permitted`; a
+// circuit breaker, whose calls never wait, uses `reject_call`.
+//
+// A granted permit is handed to the operation's completion handler, or given back if the operation
+// cannot be started: it is never lost.
 #pragma once
 
 #include <turnstile/core/operation.hpp>
-#include <turnstile/detail/call/handler_wrapper.hpp>
+#include <turnstile/detail/call/operation_result.hpp>
 #include <turnstile/detail/call/operation_start.hpp>
+#include <turnstile/detail/call/handler_wrapper.hpp>
+#include <turnstile/detail/post/handler_executor.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
-#include <turnstile/resilience/detail/reject_call.hpp>
+#include <turnstile/resilience/rejection.hpp>
 
 #include <boost/asio/async_result.hpp>
 
+#include <exception>
 #include <optional>
 #include <tuple>
 #include <type_traits>
@@ -16,65 +26,98 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// What is called when an operation may go, or may not. Enter makes the operation's handler, from
-// the caller's and what was granted.
-template <class Op, class Executor, class Handler, class Enter>
-struct permitted_call {
+// The results of a refused call, in the form of its signature. Where failures are exceptions, it is
+// a `rejection`, which carries `retry_after`. `stage`, if not null, begins its message.
+template <class Signature>
+auto rejected_result(const error_code& ec, nanoseconds retry_after, const char* stage = nullptr) ->
+    typename result_traits<Signature>::tuple
+{
+    using traits = result_traits<Signature>;
+    static_assert(traits::can_make_failure,
+                  "A call that may be refused needs a way to report it: the operation's signature "
+                  "must start with an error_code or an exception_ptr, and its other arguments must "
+                  "be default constructible.");
+    if constexpr (!traits::can_make_failure) {
+        std::terminate(); // avoids further compiler errors after the static_assert
+    } else {
+        if constexpr (traits::reports_exception) {
+            const auto code = static_cast<errc>(ec.value());
+            if (ec.category() == error_category())
+                return traits::from_failure(std::make_exception_ptr(
+                    stage ? rejection(code, retry_after, stage) : rejection(code, retry_after)));
+        }
+        return traits::from_error(ec);
+    }
+}
+
+// Completes a refused call: posts the handler to its associated executor, by default `executor`.
+template <class Signature, class Executor, class Handler>
+void reject_call(Handler&& handler, const Executor& executor, errc code, nanoseconds retry_after)
+{
+    post_handler(std::forward<Handler>(handler), executor,
+                 rejected_result<Signature>(code, retry_after));
+}
+
+// The completion handler of the wait for the permit: starts the operation, or completes the call
+// with the error. wrap(handler, permit) makes the operation's completion handler.
+template <class Op, class Executor, class Handler, class Wrap>
+struct permit_handler {
     using wrapped_handler = Handler;
 
     std::optional<Op> op;
     Executor executor;
     Handler handler;
-    Enter enter;
-    nanoseconds retry_after; // if it may not, as `stage`
-    const char* stage;
+    Wrap wrap;
+    nanoseconds retry_after; // of the rejection
+    const char* stage;       // see rejected_result
 
     const Handler& get() const noexcept { return handler; }
+    // The wait calls this before it completes with an error, if it knows the delay.
     void note_retry_after(nanoseconds delay) noexcept { retry_after = delay; }
 
     template <class... Permit>
     void operator()(const error_code& ec, Permit&&... permit)
     {
         if (ec) {
-            op.reset(); // what it owns goes before the caller goes on
+            op.reset(); // values that it has captured are destroyed before the caller continues
             return std::apply(std::move(handler),
                               rejected_result<operation_signature_t<Op>>(ec, retry_after, stage));
         }
         start_in_completion(std::move(*op), executor,
-                            enter(std::move(handler), std::forward<Permit>(permit)...));
+                            wrap(std::move(handler), std::forward<Permit>(permit)...));
     }
 };
 
-// Runs an operation once an Ask is granted. If that is so at once it is started right away: then
-// nobody can come between the permit and its use.
+// The initiation of a call that needs a permit. If the request is granted at once, the operation is
+// started inside the initiating function.
 template <class Request>
-class initiate_permitted {
+class permitted_call_initiation {
 public:
     using executor_type = typename Request::executor_type;
 
-    explicit initiate_permitted(Request request) : request_(std::move(request)) {}
+    explicit permitted_call_initiation(Request request) : request_(std::move(request)) {}
 
     executor_type get_executor() const noexcept { return request_.executor(); }
 
-    template <class Handler, class Op, class Enter>
-    void operator()(Handler&& handler, Op&& op, Enter enter)
+    template <class Handler, class Op, class Wrap>
+    void operator()(Handler&& handler, Op&& op, Wrap wrap)
     {
         using op_type = std::decay_t<Op>;
         using handler_type = std::decay_t<Handler>;
-        using call = permitted_call<op_type, executor_type, handler_type, Enter>;
+        using wait_handler = permit_handler<op_type, executor_type, handler_type, Wrap>;
         const wait_decision decision = request_.try_now();
         if (!decision.is_granted())
             return launch_wait(request_, decision,
-                               call{std::forward<Op>(op), request_.executor(),
-                                    std::forward<Handler>(handler), std::move(enter),
-                                    request_.retry_after, stage_name()},
+                               wait_handler{std::forward<Op>(op), request_.executor(),
+                                            std::forward<Handler>(handler), std::move(wrap),
+                                            request_.retry_after, stage_name()},
                                handler_memory());
         const auto start_with = [&](auto&&... permit) {
             detail::start(op_type(std::forward<Op>(op)), request_.executor(),
-                          enter(handler_type(std::forward<Handler>(handler)),
-                                std::forward<decltype(permit)>(permit)...));
+                          wrap(handler_type(std::forward<Handler>(handler)),
+                               std::forward<decltype(permit)>(permit)...));
         };
-        // If anything throws, what was granted goes back.
+        // If an exception is thrown, the permit is given back.
         if constexpr (std::is_void_v<typename Request::result_type>) {
             try {
                 start_with();
@@ -88,7 +131,7 @@ public:
     }
 
 private:
-    // For the exceptions of a stage whose error codes do not tell it from others.
+    // A request names its stage if its error codes do not identify it.
     static constexpr const char* stage_name() noexcept
     {
         if constexpr (requires { Request::stage; })
@@ -100,8 +143,8 @@ private:
     Request request_;
 };
 
-// Where nothing is to be done at the end of the operation.
-struct enter_freely {
+// For permits that need no action when the operation completes: the handler stays as it is.
+struct keep_handler {
     template <class Handler>
     Handler operator()(Handler handler) const
     {
@@ -109,12 +152,14 @@ struct enter_freely {
     }
 };
 
-template <class Request, operation Op, class Token, class Enter = enter_freely>
-auto call_when_permitted(Request request, Op&& op, Token&& token, Enter enter = Enter())
+// Runs an operation once the request is granted. The permit is passed to wrap(handler, permit),
+// which makes the operation's completion handler.
+template <class Request, operation Op, class Token, class Wrap = keep_handler>
+auto call_when_permitted(Request request, Op&& op, Token&& token, Wrap wrap = Wrap())
 {
     return asio::async_initiate<Token, operation_signature_t<Op>>(
-        initiate_permitted<Request>(std::move(request)), token, std::forward<Op>(op),
-        std::move(enter));
+        permitted_call_initiation<Request>(std::move(request)), token, std::forward<Op>(op),
+        std::move(wrap));
 }
 
 } // namespace turnstile::inline v0_1::detail

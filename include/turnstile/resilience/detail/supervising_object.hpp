@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The common part of basic_timeout, basic_retry and basic_hedge: an executor, listeners, and a
+// state that the object shares with its outstanding calls. The state outlives the object as long as
+// calls are outstanding; the listeners are closed with the object.
 #pragma once
 
 #include <turnstile/core/threading.hpp>
@@ -12,7 +16,7 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// What the calls of one timeout, retry or hedge share.
+// The base of the state that one object shares with its calls: counters and listeners.
 template <class Event>
 class supervised_state {
 public:
@@ -25,6 +29,7 @@ public:
         return c.load(std::memory_order_relaxed);
     }
 
+    // Publishes the event and calls the listeners.
     void tell(const Event& event) noexcept
     {
         if (!listeners_.has_listeners())
@@ -38,32 +43,33 @@ private:
     listeners_type listeners_;
 };
 
-// What timeout, retry and hedge have in common: an executor for handlers that have none, and a
-// state that calls under way share, and keep. Neither copyable nor movable.
+// The base of the objects. Neither copyable nor movable.
 template <class Executor, class State>
 class supervising_object {
 public:
+    /// The executor of handlers without an associated executor.
     using executor_type = Executor;
-    /// What listeners are told.
+    /// The argument of listeners.
     using event_type = typename State::listeners_type::event_type;
 
     supervising_object(const supervising_object&) = delete;
     supervising_object& operator=(const supervising_object&) = delete;
 
-    /// The executor given at construction. Thread safe.
+    /// The executor given at construction.
     executor_type get_executor() const noexcept { return executor_; }
 
-    /// Calls `listener` at every event, one at a time, where the call it is about runs, or where
-    /// another is just being told; never under a lock, so it may call the object, or destroy
-    /// it. What it throws is dropped. Thread safe.
+    /// Registers a listener. It is called for each event, one at a time, on the thread that raised
+    /// the event, or on one that is already dispatching events. It is never called under a lock, so
+    /// it may call the object, or destroy it. Exceptions that it throws are dropped.
     listener_id add_listener(std::function<void(const event_type&)> listener)
     {
         return state_->listeners().add(std::move(listener));
     }
-    /// Removes a listener, also from inside one; false if there is none of that name.
+    /// Removes a listener, also from inside a listener. Returns false if `id` is not registered.
     bool remove_listener(listener_id id) noexcept { return state_->listeners().remove(id); }
-    /// How many events nobody was told of, though somebody listened: listeners were too slow
-    /// (one call tells of no more than 4096 events of others), or there was no memory. Thread safe.
+    /// The number of events that were dropped although a listener was registered: listeners were
+    /// too slow (while one thread dispatches, at most 4096 events are added), or memory was
+    /// exhausted.
     std::uint64_t dropped_events() const noexcept { return state_->listeners().dropped(); }
 
 protected:

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The supervisor of one operation with a time limit, used by timeout_after, async_with_timeout,
+// basic_timeout, and by each attempt of a retry. It cancels the operation when its time is up, and
+// completes when the operation completes. The first cause of cancellation, the time limit or the
+// caller, determines whether a cancelled operation reports errc::timed_out or operation_aborted.
 #pragma once
 
 #include <turnstile/core/error.hpp>
@@ -6,29 +11,24 @@
 #include <turnstile/detail/call/supervisor.hpp>
 #include <turnstile/detail/util/saturating_time.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
+#include <turnstile/resilience/timeout_event.hpp>
 
 #include <exception>
 #include <memory>
 #include <utility>
 
-namespace turnstile::inline v0_1 {
+namespace turnstile::inline v0_1::detail {
 
-/// What the listeners of a timeout are told: a call has timed out.
-struct timeout_event {
-    nanoseconds limit; ///< How long it was given.
-};
-
-namespace detail {
-
-// What the exception of a call that timed out says: which limit it was, and how long.
+// Identifies a time limit in the message of the exception.
 struct timeout_name {
     const char* limit;
-    nanoseconds duration; // nanoseconds::max() if it is none
+    nanoseconds duration; // nanoseconds::max() for a limit without a duration
 
     TURNSTILE_EXPORT std::exception_ptr exception() const noexcept;
 };
 
-// When time is up: so much later than the start, or at a given time.
+// A time limit as a duration from the start of the operation. A deadline of time_point::min()
+// expires at once.
 template <class Clock>
 struct time_after {
     using clock = Clock;
@@ -43,6 +43,7 @@ struct time_after {
     }
 };
 
+// A time limit as a point in time.
 template <class Clock>
 struct time_at {
     using clock = Clock;
@@ -55,6 +56,7 @@ struct time_at {
     }
 };
 
+// What all calls of one basic_timeout share: the limit, counters and listeners.
 struct timeout_state : supervised_state<timeout_event> {
     explicit timeout_state(nanoseconds l) noexcept : limit(l) {}
 
@@ -63,7 +65,7 @@ struct timeout_state : supervised_state<timeout_event> {
     counter timed_out{0};
 };
 
-// Runs one operation, and cancels it when time is up.
+// Runs one operation, and cancels it at its deadline.
 template <class Clock, class Signature, class Handler, class Executor>
 class timeout_supervisor final
     : public supervisor<timeout_supervisor<Clock, Signature, Handler, Executor>, Signature, Handler,
@@ -71,7 +73,7 @@ class timeout_supervisor final
     using base = supervisor<timeout_supervisor, Signature, Handler, Executor, Clock>;
     using traits = result_traits<Signature>;
     static_assert(traits::reports_failure,
-                  "A timeout needs a way to report it: the operation's signature must start "
+                  "A timeout must be reported: the operation's signature must start "
                   "with an error_code or an exception_ptr.");
 
 public:
@@ -81,7 +83,7 @@ public:
     {
     }
 
-    // `initiate` is called with the supervisor's strand and a handler.
+    // initiate(strand, handler) starts the operation. The strand is the supervisor's.
     template <class Initiate>
     void begin(typename Clock::time_point deadline, Initiate&& initiate)
     {
@@ -121,11 +123,11 @@ private:
             cancel(cause::time, type_);
     }
 
-    // Who asks first is the one who is told.
-    void cancel(cause who, asio::cancellation_type_t type)
+    // The first cause of cancellation determines the reported error.
+    void cancel(cause by, asio::cancellation_type_t type)
     {
         if (cause_ == cause::none)
-            cause_ = who;
+            cause_ = by;
         operation_.cancel(type);
     }
 
@@ -136,6 +138,7 @@ private:
     std::shared_ptr<timeout_state> state_;
 };
 
+// Starts the supervisor of an operation. `state`, if not null, counts the call.
 template <class Signature, class When, class Handler, class Executor, class Initiate>
 void run_with_timeout(Handler handler, const Executor& executor, const When& when,
                       asio::cancellation_type_t type, Initiate&& initiate,
@@ -148,5 +151,4 @@ void run_with_timeout(Handler handler, const Executor& executor, const When& whe
         when.name(), std::move(state));
 }
 
-} // namespace detail
-} // namespace turnstile::inline v0_1
+} // namespace turnstile::inline v0_1::detail

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The completion token of timeout_after and timeout_at, and the initiation of async_with_timeout.
+// The token wraps the initiation of any initiating function, so that its operation is started with
+// the handler of a timeout_supervisor. The wrapped initiation has an executor if the original has
+// one: adapters such as deferred and bind_executor see no difference.
 #pragma once
 
 #include <turnstile/detail/call/mistakes.hpp>
@@ -15,13 +20,14 @@
 
 namespace turnstile::inline v0_1::detail {
 
+// A completion token with a time limit.
 template <class When, class Token>
 struct timeout_token {
     When when;
     Token token;
 };
 
-// An initiation that goes on to start `Initiation`, with a handler that can be timed out.
+// An initiation that runs `initiation` with the handler of a timeout_supervisor.
 template <class Signature, class When, class Initiation>
 struct timed_initiation {
     When when;
@@ -30,7 +36,7 @@ struct timed_initiation {
     template <class Handler, class... Args>
     void operator()(Handler&& handler, Args&&... args) &&
     {
-        // The default of newer Boosts is one that nothing can be posted to.
+        // Asio's own default, an inline executor in newer versions, cannot run a timer.
         const auto executor = executor_for(
             handler, asio::get_associated_executor(initiation, asio::system_executor()));
         run_with_timeout<Signature>(
@@ -47,7 +53,7 @@ struct timed_initiation {
     }
 };
 
-// The same with the executor of the initiation, if it has one.
+// A timed_initiation with the executor of the original initiation.
 template <class Signature, class When, class Initiation>
 struct timed_initiation_with_executor : timed_initiation<Signature, When, Initiation> {
     using executor_type = typename Initiation::executor_type;
@@ -66,7 +72,8 @@ auto make_timed_initiation(const When& when, Initiation&& initiation)
         return plain{when, std::forward<Initiation>(initiation)};
 }
 
-// The function form. Without an executor, a handler that has none leaves it to the operation.
+// The initiation of async_with_timeout and basic_timeout. If neither the caller nor the handler
+// names an executor, the operation's is used.
 template <class Executor, class When, class Op, class Token>
 auto with_timeout(const Executor& executor, const When& when, std::shared_ptr<timeout_state> state,
                   Op&& op, Token& token)
@@ -86,8 +93,8 @@ auto with_timeout(const Executor& executor, const When& when, std::shared_ptr<ti
                     std::move(state));
             } else if constexpr (coroutine_operation<op_type>) {
                 static_assert(is_never<handler_type>,
-                              "The handler has no executor for the coroutine to run on. Give "
-                              "async_with_timeout an executor as its first argument.");
+                              "The handler has no executor for the coroutine to run on. Pass an "
+                              "executor to async_with_timeout as its first argument.");
             } else {
                 std::move(o)(timeout_token<When, handler_type>{when, std::move(handler)});
             }
@@ -115,7 +122,8 @@ public:
     }
 };
 
-// Around a timeout, `as_tuple` and `redirect_error` leave it no error to report itself by.
+// Outside a timeout, `as_tuple` and `redirect_error` leave a signature without an error, which
+// cannot report a timeout.
 template <class When, class Token, class Signature>
     requires(!turnstile::detail::result_traits<Signature>::reports_failure)
 class boost::asio::async_result<turnstile::detail::timeout_token<When, Token>, Signature> {

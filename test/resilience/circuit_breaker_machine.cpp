@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <turnstile/resilience/breaker_policy.hpp>
+#include <turnstile/core/error.hpp>
+#include <turnstile/resilience/circuit_breaker_machine.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -22,17 +23,17 @@ std::ostream& operator<<(std::ostream& out, circuit_state state)
 namespace {
 
 using namespace std::chrono_literals;
-using turnstile::breaker_options;
-using turnstile::breaker_policy;
-using turnstile::breaker_ticket;
 using turnstile::call_outcome;
 using turnstile::call_tally;
+using turnstile::circuit_breaker_machine;
+using turnstile::circuit_breaker_options;
+using turnstile::circuit_breaker_ticket;
 using turnstile::circuit_state;
 using turnstile::nanoseconds;
 
-// A policy, and a clock that the test moves.
+// A machine, and a clock that the test moves.
 struct driven {
-    explicit driven(const breaker_options& options) : policy(options) {}
+    explicit driven(const circuit_breaker_options& options) : machine(options) {}
 
     void pass(nanoseconds by)
     {
@@ -41,20 +42,20 @@ struct driven {
     }
     void catch_up()
     {
-        while (policy.advance(now)) {
+        while (machine.advance(now)) {
         }
     }
-    std::optional<breaker_ticket> admit()
+    std::optional<circuit_breaker_ticket> admit()
     {
         catch_up();
-        return policy.admit(now);
+        return machine.admit(now);
     }
-    void report(const breaker_ticket& ticket, call_outcome outcome)
+    void report(const circuit_breaker_ticket& ticket, call_outcome outcome)
     {
         catch_up();
-        policy.report(ticket, outcome, now);
+        machine.report(ticket, outcome, now);
     }
-    // A call that takes no time, or so long; whether it was admitted.
+    // Makes a call of this duration; returns whether it was admitted.
     bool call(call_outcome outcome, nanoseconds lasting = 0ns)
     {
         const auto ticket = admit();
@@ -76,18 +77,18 @@ struct driven {
         for (int i = 0; i != times; ++i)
             BOOST_TEST(succeed());
     }
-    circuit_state state() const { return policy.state(); }
+    circuit_state state() const { return machine.state(); }
 
-    breaker_policy policy;
+    circuit_breaker_machine machine;
     nanoseconds now = 1h;
 };
 
-breaker_options three_in_a_row()
+circuit_breaker_options three_in_a_row()
 {
     return {.window = turnstile::consecutive_failures{3}, .open_for = 50ms};
 }
 
-breaker_options last(std::uint32_t size, double rate, std::uint32_t minimum)
+circuit_breaker_options last(std::uint32_t size, double rate, std::uint32_t minimum)
 {
     return {.window = turnstile::count_window{size},
             .failure_rate = rate,
@@ -95,47 +96,7 @@ breaker_options last(std::uint32_t size, double rate, std::uint32_t minimum)
             .open_for = 50ms};
 }
 
-BOOST_AUTO_TEST_SUITE(breaker_policy_)
-
-BOOST_AUTO_TEST_CASE(bad_options_are_refused)
-{
-    const auto refused = [](auto change) {
-        breaker_options options;
-        change(options);
-        try {
-            breaker_policy policy(options);
-        } catch (const turnstile::system_error& e) {
-            return e.code() == turnstile::errc::invalid_argument;
-        }
-        return false;
-    };
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    BOOST_TEST(!refused([](auto&) {}));
-    BOOST_TEST(refused([](auto& o) { o.window = turnstile::consecutive_failures{0}; }));
-    BOOST_TEST(refused([](auto& o) { o.window = turnstile::count_window{0}; }));
-    BOOST_TEST(refused([](auto& o) { o.window = turnstile::time_window{0s, 10}; }));
-    BOOST_TEST(refused([](auto& o) { o.window = turnstile::time_window{-1s, 10}; }));
-    BOOST_TEST(refused([](auto& o) { o.window = turnstile::time_window{1s, 0}; }));
-    BOOST_TEST(refused([](auto& o) { o.window = turnstile::time_window{9ns, 10}; }));
-    BOOST_TEST(!refused([](auto& o) { o.window = turnstile::time_window{10ns, 10}; }));
-    for (double rate : {0.0, -0.1, 1.1, nan}) {
-        BOOST_TEST(refused([=](auto& o) { o.failure_rate = rate; }));
-        BOOST_TEST(refused([=](auto& o) { o.slow_rate = rate; }));
-    }
-    BOOST_TEST(refused([](auto& o) { o.minimum_calls = 0; }));
-    BOOST_TEST(refused([](auto& o) { o.slow_after = -1ns; }));
-    BOOST_TEST(refused([](auto& o) { o.probes = 0; }));
-    BOOST_TEST(refused([](auto& o) { o.success_threshold = 0; }));
-    BOOST_TEST(refused([](auto& o) { o.probe_deadline = 0ns; }));
-    BOOST_TEST(refused([](auto& o) { o.open_for = -1ns; }));
-    BOOST_TEST(refused([](auto& o) { o.longest_open = -1ns; }));
-    for (double growth : {0.5, nan})
-        BOOST_TEST(refused([=](auto& o) { o.open_growth = growth; }));
-    for (double jitter : {-0.1, 1.1, nan})
-        BOOST_TEST(refused([=](auto& o) { o.jitter = jitter; }));
-}
-
-// ------------------------------------------------------------------------ opening ----
+BOOST_AUTO_TEST_SUITE(circuit_breaker_machine_)
 
 BOOST_AUTO_TEST_CASE(it_opens_exactly_at_the_threshold)
 {
@@ -144,7 +105,7 @@ BOOST_AUTO_TEST_CASE(it_opens_exactly_at_the_threshold)
     BOOST_TEST(b.state() == circuit_state::closed);
     b.fail(1);
     BOOST_TEST(b.state() == circuit_state::open);
-    BOOST_TEST(b.policy.changed_from() == circuit_state::closed);
+    BOOST_TEST(b.machine.changed_from() == circuit_state::closed);
     BOOST_TEST(!b.fail());
 }
 
@@ -198,7 +159,7 @@ BOOST_AUTO_TEST_CASE(the_call_that_makes_up_the_minimum_may_be_a_success)
     b.fail(5);
     b.succeed(4);
     BOOST_TEST(b.state() == circuit_state::closed);
-    BOOST_TEST(b.policy.needs_time_for(call_outcome::success));
+    BOOST_TEST(b.machine.needs_time_for(call_outcome::success));
     b.succeed(1);
     BOOST_TEST(b.state() == circuit_state::open);
 }
@@ -238,10 +199,10 @@ BOOST_AUTO_TEST_CASE(a_count_window_forgets_the_oldest_call)
     b.succeed(3);
     b.fail(1); // the first is forgotten
     BOOST_TEST(b.state() == circuit_state::closed);
-    BOOST_TEST((b.policy.window(b.now) == turnstile::call_tally{4, 1, 0}));
+    BOOST_TEST((b.machine.window(b.now) == turnstile::call_tally{4, 1, 0}));
     b.fail(1);
     BOOST_TEST(b.state() == circuit_state::open);
-    BOOST_TEST((b.policy.last_break().calls == turnstile::call_tally{4, 2, 0}));
+    BOOST_TEST((b.machine.last_break().calls == turnstile::call_tally{4, 2, 0}));
 }
 
 BOOST_AUTO_TEST_CASE(slow_calls_open_it_at_their_own_rate)
@@ -256,7 +217,7 @@ BOOST_AUTO_TEST_CASE(slow_calls_open_it_at_their_own_rate)
     BOOST_TEST(b.state() == circuit_state::closed);
     BOOST_TEST(b.call(call_outcome::success, 3s));
     BOOST_TEST(b.state() == circuit_state::open);
-    BOOST_TEST((b.policy.last_break().calls == turnstile::call_tally{4, 0, 2}));
+    BOOST_TEST((b.machine.last_break().calls == turnstile::call_tally{4, 0, 2}));
 }
 
 BOOST_AUTO_TEST_CASE(a_time_window_forgets_what_is_old)
@@ -264,15 +225,15 @@ BOOST_AUTO_TEST_CASE(a_time_window_forgets_what_is_old)
     driven b({.window = turnstile::time_window{10s, 10}, .failure_rate = 0.5, .minimum_calls = 4});
     b.fail(3);
     b.pass(9s);
-    BOOST_TEST(b.policy.window(b.now).calls == 3U);
+    BOOST_TEST(b.machine.window(b.now).calls == 3U);
     b.pass(1s); // an hour and ten seconds: the first bucket is gone
-    BOOST_TEST(b.policy.window(b.now).calls == 0U);
+    BOOST_TEST(b.machine.window(b.now).calls == 0U);
     b.fail(3);
     BOOST_TEST(b.state() == circuit_state::closed);
     b.pass(5s);
     b.fail(1);
     BOOST_TEST(b.state() == circuit_state::open);
-    BOOST_TEST((b.policy.last_break().calls == turnstile::call_tally{4, 4, 0}));
+    BOOST_TEST((b.machine.last_break().calls == turnstile::call_tally{4, 4, 0}));
 }
 
 BOOST_AUTO_TEST_CASE(a_time_window_forgets_bucket_by_bucket)
@@ -284,12 +245,12 @@ BOOST_AUTO_TEST_CASE(a_time_window_forgets_bucket_by_bucket)
     }
     const std::uint64_t left[] = {14, 12, 9, 5, 0, 0};
     for (std::uint64_t calls : left) {
-        BOOST_TEST(b.policy.window(b.now).calls == calls);
+        BOOST_TEST(b.machine.window(b.now).calls == calls);
         b.pass(1s);
     }
     b.fail(2);
     b.pass(100h);
-    BOOST_TEST(b.policy.window(b.now).calls == 0U);
+    BOOST_TEST(b.machine.window(b.now).calls == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_time_window_works_before_the_clocks_zero)
@@ -298,9 +259,9 @@ BOOST_AUTO_TEST_CASE(a_time_window_works_before_the_clocks_zero)
     b.now = -2500ms;
     b.fail(1);
     b.pass(4s);
-    BOOST_TEST(b.policy.window(b.now).calls == 1U);
+    BOOST_TEST(b.machine.window(b.now).calls == 1U);
     b.pass(1s);
-    BOOST_TEST(b.policy.window(b.now).calls == 0U);
+    BOOST_TEST(b.machine.window(b.now).calls == 0U);
 }
 
 // ------------------------------------------------------------- open and half-open ----
@@ -309,11 +270,11 @@ BOOST_AUTO_TEST_CASE(it_rejects_until_the_open_time_is_over_to_the_nanosecond)
 {
     driven b(three_in_a_row());
     b.fail(3);
-    BOOST_TEST((b.policy.retry_after(b.now) == 50ms));
-    BOOST_TEST((b.policy.next_change() == b.now + 50ms));
+    BOOST_TEST((b.machine.retry_after(b.now) == 50ms));
+    BOOST_TEST((b.machine.next_change() == b.now + 50ms));
     b.pass(50ms - 1ns);
     BOOST_TEST(!b.admit());
-    BOOST_TEST((b.policy.retry_after(b.now) == 1ns));
+    BOOST_TEST((b.machine.retry_after(b.now) == 1ns));
     b.pass(1ns);
     BOOST_TEST(b.state() == circuit_state::half_open);
     BOOST_TEST(b.admit().has_value());
@@ -326,16 +287,16 @@ BOOST_AUTO_TEST_CASE(no_more_than_so_many_probes_are_out)
     driven b(options);
     b.fail(3);
     b.pass(50ms);
-    std::vector<breaker_ticket> probes;
+    std::vector<circuit_breaker_ticket> probes;
     for (int i = 0; i != 100; ++i) {
         if (auto ticket = b.admit())
             probes.push_back(*ticket);
     }
     BOOST_TEST(probes.size() == 3U);
-    BOOST_TEST(b.policy.probes_out() == 3U);
-    BOOST_TEST((b.policy.retry_after(b.now) == nanoseconds::max())); // the probes decide
+    BOOST_TEST(b.machine.probes_out() == 3U);
+    BOOST_TEST((b.machine.retry_after(b.now) == nanoseconds::max())); // the probes decide
     b.report(probes[1], call_outcome::ignored);
-    BOOST_TEST((b.policy.retry_after(b.now) == 0s));
+    BOOST_TEST((b.machine.retry_after(b.now) == 0s));
     BOOST_TEST(b.admit().has_value());
     BOOST_TEST(!b.admit().has_value());
 }
@@ -355,8 +316,8 @@ BOOST_AUTO_TEST_CASE(enough_successful_probes_close_it)
     BOOST_TEST(b.state() == circuit_state::half_open);
     b.succeed(1);
     BOOST_TEST(b.state() == circuit_state::closed);
-    BOOST_TEST(b.policy.changed_from() == circuit_state::half_open);
-    b.fail(2); // nothing is left of the failures before
+    BOOST_TEST(b.machine.changed_from() == circuit_state::half_open);
+    b.fail(2); // earlier failures are forgotten
     BOOST_TEST(b.state() == circuit_state::closed);
 }
 
@@ -372,7 +333,7 @@ BOOST_AUTO_TEST_CASE(one_failed_probe_opens_it_again)
     b.pass(10ms);
     b.fail(1);
     BOOST_TEST(b.state() == circuit_state::open);
-    BOOST_TEST((b.policy.retry_after(b.now) == 50ms));
+    BOOST_TEST((b.machine.retry_after(b.now) == 50ms));
 }
 
 BOOST_AUTO_TEST_CASE(a_slow_probe_has_failed)
@@ -414,9 +375,9 @@ BOOST_AUTO_TEST_CASE(a_hung_probe_has_failed_at_its_deadline)
     BOOST_TEST(b.state() == circuit_state::half_open);
     const auto second = b.admit();
     BOOST_TEST(second.has_value());
-    b.report(*hung, call_outcome::success); // too late to matter
+    b.report(*hung, call_outcome::success); // too late
     BOOST_TEST(b.state() == circuit_state::half_open);
-    BOOST_TEST(b.policy.probes_out() == 1U);
+    BOOST_TEST(b.machine.probes_out() == 1U);
     b.report(*second, call_outcome::success);
     BOOST_TEST(b.state() == circuit_state::closed);
 }
@@ -429,12 +390,12 @@ BOOST_AUTO_TEST_CASE(a_hung_probe_noticed_late_does_not_make_the_break_longer)
     b.fail(3);
     b.pass(50ms);
     BOOST_TEST(b.admit().has_value());
-    b.now += 1s + 50ms; // nobody has called in between
-    BOOST_TEST(b.policy.advance(b.now));
+    b.now += 1s + 50ms; // no call in between
+    BOOST_TEST(b.machine.advance(b.now));
     BOOST_TEST(b.state() == circuit_state::open);
-    BOOST_TEST(b.policy.advance(b.now));
+    BOOST_TEST(b.machine.advance(b.now));
     BOOST_TEST(b.state() == circuit_state::half_open);
-    BOOST_TEST(!b.policy.advance(b.now));
+    BOOST_TEST(!b.machine.advance(b.now));
     b.succeed(1);
     BOOST_TEST(b.state() == circuit_state::closed);
 }
@@ -452,7 +413,7 @@ BOOST_AUTO_TEST_CASE(only_the_probe_that_hangs_is_overdue)
     b.pass(500ms);
     const auto second = b.admit();
     b.report(*first, call_outcome::success);
-    b.pass(500ms); // the first's deadline
+    b.pass(500ms); // the deadline of the first probe
     BOOST_TEST(b.state() == circuit_state::half_open);
     b.pass(500ms);
     BOOST_TEST(b.state() == circuit_state::open);
@@ -479,10 +440,10 @@ BOOST_AUTO_TEST_CASE(without_a_deadline_a_full_circuit_cannot_say_when_to_try_ag
     b.fail(3);
     b.pass(50ms);
     const auto probe = b.admit();
-    BOOST_TEST((b.policy.retry_after(b.now) == nanoseconds::max()));
-    BOOST_TEST((b.policy.next_change() == nanoseconds::max()));
+    BOOST_TEST((b.machine.retry_after(b.now) == nanoseconds::max()));
+    BOOST_TEST((b.machine.next_change() == nanoseconds::max()));
     b.report(*probe, call_outcome::ignored);
-    BOOST_TEST((b.policy.retry_after(b.now) == 0ns));
+    BOOST_TEST((b.machine.retry_after(b.now) == 0ns));
 }
 
 BOOST_AUTO_TEST_CASE(the_earliest_deadline_of_several_probes_opens_it)
@@ -497,10 +458,10 @@ BOOST_AUTO_TEST_CASE(the_earliest_deadline_of_several_probes_opens_it)
     BOOST_TEST(b.admit().has_value());
     b.pass(500ms);
     BOOST_TEST(b.admit().has_value());
-    BOOST_TEST((b.policy.next_change() == b.now + 500ms));
+    BOOST_TEST((b.machine.next_change() == b.now + 500ms));
     b.pass(500ms - 1ns);
     BOOST_TEST(b.state() == circuit_state::half_open);
-    b.pass(1ns); // the first one's deadline
+    b.pass(1ns); // the deadline of the first probe
     BOOST_TEST(b.state() == circuit_state::open);
 }
 
@@ -509,7 +470,7 @@ BOOST_AUTO_TEST_CASE(the_earliest_deadline_of_several_probes_opens_it)
 BOOST_AUTO_TEST_CASE(late_results_of_an_earlier_state_change_nothing)
 {
     driven b(three_in_a_row());
-    std::vector<breaker_ticket> early;
+    std::vector<circuit_breaker_ticket> early;
     for (int i = 0; i != 20; ++i)
         early.push_back(*b.admit());
     std::size_t next = 0;
@@ -518,20 +479,20 @@ BOOST_AUTO_TEST_CASE(late_results_of_an_earlier_state_change_nothing)
     BOOST_TEST(b.state() == circuit_state::open);
     b.report(early[next++], call_outcome::success);
     b.report(early[next++], call_outcome::failure);
-    BOOST_TEST((b.policy.retry_after(b.now) == 50ms));
+    BOOST_TEST((b.machine.retry_after(b.now) == 50ms));
 
     b.pass(50ms);
     BOOST_TEST(b.state() == circuit_state::half_open);
     b.report(early[next++], call_outcome::success);
     b.report(early[next++], call_outcome::failure);
     BOOST_TEST(b.state() == circuit_state::half_open);
-    BOOST_TEST(b.policy.probes_out() == 0U);
+    BOOST_TEST(b.machine.probes_out() == 0U);
 
     b.succeed(1);
     BOOST_TEST(b.state() == circuit_state::closed);
     b.fail(2);
     b.report(early[next++], call_outcome::success); // does not end the row
-    b.report(early[next++], call_outcome::failure); // nor make it longer
+    b.report(early[next++], call_outcome::failure); // and does not extend it
     BOOST_TEST(b.state() == circuit_state::closed);
     b.fail(1);
     BOOST_TEST(b.state() == circuit_state::open);
@@ -548,16 +509,16 @@ BOOST_AUTO_TEST_CASE(the_open_time_grows_up_to_its_limit_and_starts_over_once_cl
     driven b(options);
     b.fail(3);
     for (nanoseconds expected : {1s, 2s, 4s, 6s, 6s}) {
-        BOOST_TEST((b.policy.retry_after(b.now) == expected));
+        BOOST_TEST((b.machine.retry_after(b.now) == expected));
         b.pass(expected);
         b.fail(1);
     }
-    BOOST_TEST(b.policy.last_break().attempt == 6U);
+    BOOST_TEST(b.machine.last_break().attempt == 6U);
     b.pass(6s);
     b.succeed(1);
     b.fail(3);
-    BOOST_TEST((b.policy.retry_after(b.now) == 1s));
-    BOOST_TEST(b.policy.last_break().attempt == 1U);
+    BOOST_TEST((b.machine.retry_after(b.now) == 1s));
+    BOOST_TEST(b.machine.last_break().attempt == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(growth_without_end_does_not_overflow)
@@ -567,12 +528,12 @@ BOOST_AUTO_TEST_CASE(growth_without_end_does_not_overflow)
     options.longest_open = nanoseconds::max();
     driven b(options);
     b.fail(3);
-    for (int i = 0; i != 2000 && b.policy.retry_after(b.now) < 1000000h; ++i) {
-        b.pass(b.policy.retry_after(b.now));
+    for (int i = 0; i != 2000 && b.machine.retry_after(b.now) < 1000000h; ++i) {
+        b.pass(b.machine.retry_after(b.now));
         b.fail(1);
     }
     BOOST_TEST(b.state() == circuit_state::open);
-    BOOST_TEST((b.policy.retry_after(b.now) > 0ns));
+    BOOST_TEST((b.machine.retry_after(b.now) > 0ns));
 }
 
 BOOST_AUTO_TEST_CASE(jitter_stays_in_its_bounds_and_repeats_with_its_seed)
@@ -586,7 +547,7 @@ BOOST_AUTO_TEST_CASE(jitter_stays_in_its_bounds_and_repeats_with_its_seed)
         b.fail(3);
         std::vector<nanoseconds> lengths;
         for (int i = 0; i != 200; ++i) {
-            lengths.push_back(b.policy.retry_after(b.now));
+            lengths.push_back(b.machine.retry_after(b.now));
             b.pass(lengths.back());
             b.fail(1);
         }
@@ -607,18 +568,18 @@ BOOST_AUTO_TEST_CASE(a_generator_decides_how_long_it_is_open)
     options.break_duration = [](const turnstile::break_info&) { return nanoseconds(0); };
     driven b(options);
     b.fail(3);
-    BOOST_TEST(b.policy.wants_break_duration());
-    BOOST_TEST((b.policy.last_break().proposed == 50ms));
-    BOOST_TEST((b.policy.retry_after(b.now) == 50ms)); // as far as is known
+    BOOST_TEST(b.machine.wants_break_duration());
+    BOOST_TEST((b.machine.last_break().proposed == 50ms));
+    BOOST_TEST((b.machine.retry_after(b.now) == 50ms)); // the proposed duration
     b.pass(1s);
-    BOOST_TEST(b.state() == circuit_state::open); // until it has been asked
-    b.policy.set_break_duration(b.policy.generation() - 1, 0s);
-    BOOST_TEST(b.policy.wants_break_duration());
-    b.policy.set_break_duration(b.policy.generation(), 2s);
-    BOOST_TEST((b.policy.retry_after(b.now) == 1s)); // from when it opened
+    BOOST_TEST(b.state() == circuit_state::open); // until the generator has been called
+    b.machine.set_break_duration(b.machine.generation() - 1, 0s);
+    BOOST_TEST(b.machine.wants_break_duration());
+    b.machine.set_break_duration(b.machine.generation(), 2s);
+    BOOST_TEST((b.machine.retry_after(b.now) == 1s)); // from the time it opened
     b.pass(1s);
     b.fail(1);
-    b.policy.set_break_duration(b.policy.generation(), -5s);
+    b.machine.set_break_duration(b.machine.generation(), -5s);
     b.catch_up();
     BOOST_TEST(b.state() == circuit_state::half_open);
 }
@@ -631,16 +592,16 @@ BOOST_AUTO_TEST_CASE(a_generator_is_told_what_it_has_opened_for)
     options.slow_after = 1s;
     driven b(options);
     b.fail(3);
-    BOOST_TEST((b.policy.last_break().calls == call_tally{3, 3, 0}));
+    BOOST_TEST((b.machine.last_break().calls == call_tally{3, 3, 0}));
     b.pass(50ms);
     b.succeed(2);
-    b.fail(1); // not the calls of before, but the probes
-    BOOST_TEST((b.policy.last_break().calls == call_tally{3, 1, 0}));
+    b.fail(1); // the probes count, not the calls before
+    BOOST_TEST((b.machine.last_break().calls == call_tally{3, 1, 0}));
     b.pass(50ms);
-    const auto slow = b.policy.admit(b.now);
+    const auto slow = b.machine.admit(b.now);
     b.pass(1s);
-    b.policy.report(*slow, call_outcome::success, b.now);
-    BOOST_TEST((b.policy.last_break().calls == call_tally{1, 1, 1}));
+    b.machine.report(*slow, call_outcome::success, b.now);
+    BOOST_TEST((b.machine.last_break().calls == call_tally{1, 1, 1}));
 }
 
 // ---------------------------------------------------------------------------- by hand ----
@@ -648,14 +609,14 @@ BOOST_AUTO_TEST_CASE(a_generator_is_told_what_it_has_opened_for)
 BOOST_AUTO_TEST_CASE(forced_open_it_stays_open)
 {
     driven b(three_in_a_row());
-    BOOST_TEST(b.policy.force_open(b.now));
-    BOOST_TEST(!b.policy.force_open(b.now));
-    BOOST_TEST(b.policy.is_forced());
+    BOOST_TEST(b.machine.force_open(b.now));
+    BOOST_TEST(!b.machine.force_open(b.now));
+    BOOST_TEST(b.machine.is_forced());
     b.pass(1000h);
     BOOST_TEST(!b.admit());
-    BOOST_TEST((b.policy.retry_after(b.now) == nanoseconds::max()));
-    BOOST_TEST(b.policy.reset(b.now));
-    BOOST_TEST(!b.policy.is_forced());
+    BOOST_TEST((b.machine.retry_after(b.now) == nanoseconds::max()));
+    BOOST_TEST(b.machine.reset(b.now));
+    BOOST_TEST(!b.machine.is_forced());
     BOOST_TEST(b.succeed());
 }
 
@@ -663,10 +624,10 @@ BOOST_AUTO_TEST_CASE(forced_closed_it_stays_closed)
 {
     driven b(three_in_a_row());
     b.fail(3);
-    BOOST_TEST(b.policy.force_closed(b.now));
+    BOOST_TEST(b.machine.force_closed(b.now));
     b.fail(100);
     BOOST_TEST(b.state() == circuit_state::closed);
-    BOOST_TEST(!b.policy.reset(b.now));
+    BOOST_TEST(!b.machine.reset(b.now));
     b.fail(2);
     BOOST_TEST(b.state() == circuit_state::closed);
     b.fail(1);
@@ -678,7 +639,7 @@ BOOST_AUTO_TEST_CASE(a_reset_makes_results_of_before_late)
     driven b(three_in_a_row());
     const auto early = b.admit();
     b.fail(2);
-    b.policy.reset(b.now);
+    b.machine.reset(b.now);
     b.report(*early, call_outcome::failure);
     b.fail(2);
     BOOST_TEST(b.state() == circuit_state::closed);
@@ -693,7 +654,7 @@ BOOST_AUTO_TEST_CASE(a_clock_that_goes_back_stands_still)
     b.pass(40ms);
     b.now -= 30min;
     BOOST_TEST(!b.admit());
-    BOOST_TEST((b.policy.retry_after(b.now) == 10ms));
+    BOOST_TEST((b.machine.retry_after(b.now) == 10ms));
     b.now += 30min;
     b.pass(10ms);
     BOOST_TEST(b.admit().has_value());
@@ -702,22 +663,22 @@ BOOST_AUTO_TEST_CASE(a_clock_that_goes_back_stands_still)
 BOOST_AUTO_TEST_CASE(a_closed_breaker_reads_no_clock_unless_it_must)
 {
     driven run(three_in_a_row());
-    BOOST_TEST(run.policy.forgets_successes());
-    BOOST_TEST(!run.policy.needs_time_for(call_outcome::success));
-    BOOST_TEST(run.policy.needs_time_for(call_outcome::failure));
-    BOOST_TEST(!run.policy.remembers_failures());
+    BOOST_TEST(run.machine.forgets_successes());
+    BOOST_TEST(!run.machine.needs_time_for(call_outcome::success));
+    BOOST_TEST(run.machine.needs_time_for(call_outcome::failure));
+    BOOST_TEST(!run.machine.remembers_failures());
     run.fail(1);
-    BOOST_TEST(run.policy.remembers_failures());
+    BOOST_TEST(run.machine.remembers_failures());
 
     driven counted(last(10, 0.5, 5));
-    BOOST_TEST(!counted.policy.forgets_successes());
-    BOOST_TEST(!counted.policy.needs_time_for(call_outcome::success));
+    BOOST_TEST(!counted.machine.forgets_successes());
+    BOOST_TEST(!counted.machine.needs_time_for(call_outcome::success));
 
     auto options = last(10, 0.5, 5);
     options.slow_after = 1s;
-    BOOST_TEST(driven(options).policy.needs_time_for(call_outcome::success));
+    BOOST_TEST(driven(options).machine.needs_time_for(call_outcome::success));
     options = {.window = turnstile::time_window{}};
-    BOOST_TEST(driven(options).policy.needs_time_for(call_outcome::success));
+    BOOST_TEST(driven(options).machine.needs_time_for(call_outcome::success));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

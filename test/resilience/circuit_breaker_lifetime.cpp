@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A breaker, its permits, who waits for it and the context may end in any order. That nothing is
-// touched after its end is for the address sanitizer to say.
+// A breaker, its permits, its waiters and the context may be destroyed in any order. The address
+// sanitizer detects accesses to destroyed objects.
 #include "kit/abandoned_context.hpp"
 #include "kit/policies.hpp"
 
@@ -29,16 +29,16 @@ using breaker_of = turnstile::basic_circuit_breaker<asio::any_io_executor, Threa
 
 enum class thing { breaker, permit, coroutine, context };
 
-// A breaker, a permit of it, a coroutine that holds another and waits for a state, and a call
-// that is out.
+// A breaker, one of its permits, a coroutine that holds another one and waits for a state, and an
+// outstanding call.
 template <class Threading>
 class scene {
 public:
     explicit scene(bool half_open) : half_open_(half_open)
     {
-        breaker_->add_listener([this](const turnstile::circuit_change&) { ++told_; });
+        breaker_->add_listener([this](const turnstile::circuit_breaker_event&) { ++told_; });
         if (half_open) {
-            breaker_->try_acquire().failure(); // opens it, and the open time is over at once
+            breaker_->try_acquire().failure(); // opens the circuit; the open time ends at once
             BOOST_TEST((breaker_->state() == circuit_state::half_open));
         }
         permit_ = breaker_->try_acquire();
@@ -94,14 +94,15 @@ private:
     std::unique_ptr<asio::steady_timer> timer_ =
         std::make_unique<asio::steady_timer>(*io_, asio::steady_timer::time_point::max());
     std::unique_ptr<breaker_of<Threading>> breaker_ = std::make_unique<breaker_of<Threading>>(
-        *io_, turnstile::breaker_options{.window = turnstile::consecutive_failures{1},
-                                         .probes = 3,
-                                         .success_threshold = 3,
-                                         .open_for = 0s,
-                                         .break_duration = [this](const turnstile::break_info&) {
-                                             ++asked_;
-                                             return 0ns;
-                                         }});
+        *io_,
+        turnstile::circuit_breaker_options{.window = turnstile::consecutive_failures{1},
+                                           .probes = 3,
+                                           .success_threshold = 3,
+                                           .open_for = 0s,
+                                           .break_duration = [this](const turnstile::break_info&) {
+                                               ++asked_;
+                                               return 0ns;
+                                           }});
     typename breaker_of<Threading>::permit_type permit_;
 };
 
@@ -121,15 +122,15 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(every_order_of_destruction_is_defined, P, kit::pol
                     const bool had_breaker = s.has_breaker();
                     s.end(next, outcome);
                     if (!had_breaker)
-                        BOOST_TEST(s.told() == before); // listener and generator may be gone
+                        BOOST_TEST(s.told() == before); // listener and generator may be destroyed
                 }
             } while (std::next_permutation(order.begin(), order.end()));
         }
     }
 }
 
-// The order at the end of every main(): what was declared last goes first, and the context destroys
-// what is suspended.
+// The order at the end of every main(): objects are destroyed in reverse order of their
+// declaration, and the context destroys suspended coroutines.
 BOOST_AUTO_TEST_CASE(a_coroutine_that_holds_a_permit_is_destroyed_with_its_context)
 {
     asio::io_context io;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <turnstile/resilience/breaker_policy.hpp>
+#include <turnstile/core/error.hpp>
+#include <turnstile/resilience/circuit_breaker_machine.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t million = 1'000'000;
 
-// As whole millionths: 0.1 of 30 calls is 3, not a little more.
+// Whole millionths keep the comparison exact: a rate of 0.1 is reached by 3 of 30 calls.
 std::uint64_t millionths(double share) noexcept
 {
     return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(share * million)));
@@ -21,12 +22,18 @@ bool reaches(std::uint64_t part, std::uint64_t whole, std::uint64_t share) noexc
     return part * million >= whole * share;
 }
 
-// Of a probe that may take as long as it likes: the end of time would look like a free slot.
+// The deadline of a probe without one; max() marks a free slot.
 constexpr nanoseconds no_deadline = nanoseconds::max() - nanoseconds(1);
+
+// A random number in [0, 1).
+double random_share(detail::random_source& source) noexcept
+{
+    return static_cast<double>(source.next() >> 11) * 0x1.0p-53;
+}
 
 bool is_rate(double rate) noexcept { return rate > 0 && rate <= 1; }
 
-// The rule that a window breaks, or null; and that the options break.
+// Returns the rule that the window breaks, or null.
 struct window_check {
     const char* operator()(const consecutive_failures& w) const noexcept
     {
@@ -47,7 +54,8 @@ struct window_check {
     }
 };
 
-const char* broken_rule(const breaker_options& o) noexcept
+// Returns the rule that the options break, or null.
+const char* broken_rule(const circuit_breaker_options& o) noexcept
 {
     if (const char* rule = std::visit(window_check(), o.window))
         return rule;
@@ -67,7 +75,7 @@ const char* broken_rule(const breaker_options& o) noexcept
         return "circuit_breaker: probe_deadline must be positive";
     if (o.open_for < nanoseconds::zero())
         return "circuit_breaker: open_for must not be negative";
-    if (!(o.open_growth >= 1)) // or not a number
+    if (!(o.open_growth >= 1)) // also true for NaN
         return "circuit_breaker: open_growth must be 1 or more";
     if (o.longest_open < nanoseconds::zero())
         return "circuit_breaker: longest_open must not be negative";
@@ -90,7 +98,7 @@ struct window_maker {
     }
 };
 
-const breaker_options& checked(const breaker_options& options)
+const circuit_breaker_options& checked(const circuit_breaker_options& options)
 {
     detail::throw_if_wrong(broken_rule(options));
     return options;
@@ -98,16 +106,20 @@ const breaker_options& checked(const breaker_options& options)
 
 } // namespace
 
-bool breaker_policy::valid(const breaker_options& o) noexcept { return broken_rule(o) == nullptr; }
+bool circuit_breaker_machine::valid(const circuit_breaker_options& o) noexcept
+{
+    return broken_rule(o) == nullptr;
+}
 
-breaker_policy::breaker_policy(const breaker_options& o)
+circuit_breaker_machine::circuit_breaker_machine(const circuit_breaker_options& o)
     : window_(std::visit(window_maker(), checked(o).window)),
       failure_share_(millionths(o.failure_rate)), slow_share_(millionths(o.slow_rate)),
       minimum_calls_(o.minimum_calls), slow_after_(o.slow_after),
       success_threshold_(o.success_threshold), probe_deadline_(o.probe_deadline),
       slots_(o.probes, nanoseconds::max()), open_for_(o.open_for),
       longest_open_(std::max(o.longest_open, o.open_for)), open_growth_(o.open_growth),
-      jitter_(o.jitter), has_generator_(static_cast<bool>(o.break_duration)), random_(o.seed),
+      jitter_(o.jitter), has_generator_(static_cast<bool>(o.break_duration)),
+      random_(o.seed ? *o.seed : detail::random_seed()),
       next_open_for_(o.open_for), break_{0, {}, {}}
 {
     if (const auto* last = std::get_if<count_window>(&o.window))
@@ -116,12 +128,12 @@ breaker_policy::breaker_policy(const breaker_options& o)
 
 // ------------------------------------------------------------------------- calls ----
 
-nanoseconds breaker_policy::seen(nanoseconds now) noexcept
+nanoseconds circuit_breaker_machine::seen(nanoseconds now) noexcept
 {
     return latest_ = std::max(latest_, now);
 }
 
-bool breaker_policy::advance(nanoseconds now) noexcept
+bool circuit_breaker_machine::advance(nanoseconds now) noexcept
 {
     now = seen(now);
     if (state_ == circuit_state::half_open)
@@ -132,10 +144,10 @@ bool breaker_policy::advance(nanoseconds now) noexcept
     return true;
 }
 
-std::optional<breaker_ticket> breaker_policy::admit(nanoseconds now) noexcept
+std::optional<circuit_breaker_ticket> circuit_breaker_machine::admit(nanoseconds now) noexcept
 {
     if (state_ == circuit_state::closed)
-        return breaker_ticket{generation_, times_calls() ? seen(now) : nanoseconds::zero()};
+        return circuit_breaker_ticket{generation_, times_calls() ? seen(now) : nanoseconds::zero()};
     if (state_ == circuit_state::open || probes_out_ == slots_.size())
         return std::nullopt;
     now = seen(now);
@@ -143,11 +155,12 @@ std::optional<breaker_ticket> breaker_policy::admit(nanoseconds now) noexcept
     *slot = std::min(saturating_add(now, probe_deadline_), no_deadline);
     earliest_deadline_ = std::min(earliest_deadline_, *slot);
     ++probes_out_;
-    return breaker_ticket{generation_, now, static_cast<std::uint32_t>(slot - slots_.begin())};
+    return circuit_breaker_ticket{generation_, now,
+                                  static_cast<std::uint32_t>(slot - slots_.begin())};
 }
 
-bool breaker_policy::report(const breaker_ticket& ticket, call_outcome outcome,
-                            nanoseconds now) noexcept
+bool circuit_breaker_machine::report(const circuit_breaker_ticket& ticket, call_outcome outcome,
+                                     nanoseconds now) noexcept
 {
     if (ticket.generation != generation_)
         return false;
@@ -161,24 +174,25 @@ bool breaker_policy::report(const breaker_ticket& ticket, call_outcome outcome,
     return record(outcome == call_outcome::failure, slow, now);
 }
 
-bool breaker_policy::needs_time_for(call_outcome outcome) const noexcept
+bool circuit_breaker_machine::needs_time_for(call_outcome outcome) const noexcept
 {
     if (state_ != circuit_state::closed || times_calls())
         return true;
     if (outcome != call_outcome::success)
         return outcome == call_outcome::failure;
     if (const auto* last = std::get_if<detail::count_ring>(&window_))
-        return last->tally().calls + 1 == minimum_calls_; // only then may a success open it
+        return last->tally().calls + 1 ==
+               minimum_calls_; // only that call makes the window large enough
     return std::holds_alternative<detail::time_ring>(window_);
 }
 
-bool breaker_policy::remembers_failures() const noexcept
+bool circuit_breaker_machine::remembers_failures() const noexcept
 {
     const auto* run = std::get_if<detail::failure_run>(&window_);
     return !run || run->tally().calls != 0;
 }
 
-bool breaker_policy::record(bool failed, bool slow, nanoseconds now) noexcept
+bool circuit_breaker_machine::record(bool failed, bool slow, nanoseconds now) noexcept
 {
     if (auto* run = std::get_if<detail::failure_run>(&window_)) {
         run->record(failed, slow);
@@ -194,7 +208,7 @@ bool breaker_policy::record(bool failed, bool slow, nanoseconds now) noexcept
     return should_trip(counted) && trip(now, counted);
 }
 
-bool breaker_policy::should_trip(const call_tally& tally) const noexcept
+bool circuit_breaker_machine::should_trip(const call_tally& tally) const noexcept
 {
     return tally.calls >= minimum_calls_ && (reaches(tally.failures, tally.calls, failure_share_) ||
                                              reaches(tally.slow, tally.calls, slow_share_));
@@ -202,8 +216,8 @@ bool breaker_policy::should_trip(const call_tally& tally) const noexcept
 
 // ------------------------------------------------------------------------ probes ----
 
-bool breaker_policy::report_probe(const breaker_ticket& ticket, call_outcome outcome,
-                                  nanoseconds now) noexcept
+bool circuit_breaker_machine::report_probe(const circuit_breaker_ticket& ticket,
+                                           call_outcome outcome, nanoseconds now) noexcept
 {
     slots_[ticket.slot] = nanoseconds::max();
     --probes_out_;
@@ -215,8 +229,8 @@ bool breaker_policy::report_probe(const breaker_ticket& ticket, call_outcome out
     return ++probe_successes_ >= success_threshold_ && close(false);
 }
 
-// A probe that hangs has failed at its deadline, whenever that is noticed.
-bool breaker_policy::find_overdue(nanoseconds now) noexcept
+// A probe without an outcome has failed at its deadline, even if `advance` comes later.
+bool circuit_breaker_machine::find_overdue(nanoseconds now) noexcept
 {
     earliest_deadline_ = *std::min_element(slots_.begin(), slots_.end());
     return earliest_deadline_ <= now && trip_again(earliest_deadline_, false);
@@ -224,7 +238,7 @@ bool breaker_policy::find_overdue(nanoseconds now) noexcept
 
 // ------------------------------------------------------------------------ states ----
 
-void breaker_policy::enter(circuit_state state) noexcept
+void circuit_breaker_machine::enter(circuit_state state) noexcept
 {
     previous_ = std::exchange(state_, state);
     ++generation_;
@@ -236,7 +250,7 @@ void breaker_policy::enter(circuit_state state) noexcept
     probe_successes_ = 0;
 }
 
-bool breaker_policy::close(bool forced) noexcept
+bool circuit_breaker_machine::close(bool forced) noexcept
 {
     const bool changes = state_ != circuit_state::closed;
     enter(circuit_state::closed);
@@ -247,13 +261,13 @@ bool breaker_policy::close(bool forced) noexcept
     return changes;
 }
 
-// A probe has failed.
-bool breaker_policy::trip_again(nanoseconds at, bool slow) noexcept
+// Opens a half-open circuit after a failed probe.
+bool circuit_breaker_machine::trip_again(nanoseconds at, bool slow) noexcept
 {
     return trip(at, {.calls = probe_successes_ + 1, .failures = 1, .slow = slow ? 1U : 0U});
 }
 
-bool breaker_policy::trip(nanoseconds at, const call_tally& counted) noexcept
+bool circuit_breaker_machine::trip(nanoseconds at, const call_tally& counted) noexcept
 {
     break_.calls = counted;
     break_.proposed = propose_break();
@@ -265,7 +279,7 @@ bool breaker_policy::trip(nanoseconds at, const call_tally& counted) noexcept
     return true;
 }
 
-nanoseconds breaker_policy::propose_break() noexcept
+nanoseconds circuit_breaker_machine::propose_break() noexcept
 {
     using real = std::chrono::duration<long double, std::nano>;
     const nanoseconds whole = next_open_for_;
@@ -273,10 +287,12 @@ nanoseconds breaker_policy::propose_break() noexcept
         std::min(longest_open_, saturating_nanoseconds(real(whole) * (long double)(open_growth_)));
     if (jitter_ == 0)
         return whole;
-    return whole - saturating_nanoseconds(real(whole) * (long double)(jitter_ * random_()));
+    return whole -
+           saturating_nanoseconds(real(whole) * (long double)(jitter_ * random_share(random_)));
 }
 
-void breaker_policy::set_break_duration(std::uint64_t generation, nanoseconds duration) noexcept
+void circuit_breaker_machine::set_break_duration(std::uint64_t generation,
+                                                 nanoseconds duration) noexcept
 {
     if (generation != generation_ || !pending_)
         return;
@@ -284,7 +300,7 @@ void breaker_policy::set_break_duration(std::uint64_t generation, nanoseconds du
     open_until_ = saturating_add(opened_at_, std::max(duration, nanoseconds::zero()));
 }
 
-bool breaker_policy::force_open(nanoseconds now) noexcept
+bool circuit_breaker_machine::force_open(nanoseconds now) noexcept
 {
     const bool changes = state_ != circuit_state::open;
     enter(circuit_state::open);
@@ -293,13 +309,13 @@ bool breaker_policy::force_open(nanoseconds now) noexcept
     return changes;
 }
 
-bool breaker_policy::force_closed(nanoseconds now) noexcept
+bool circuit_breaker_machine::force_closed(nanoseconds now) noexcept
 {
     seen(now);
     return close(true);
 }
 
-bool breaker_policy::reset(nanoseconds now) noexcept
+bool circuit_breaker_machine::reset(nanoseconds now) noexcept
 {
     seen(now);
     return close(false);
@@ -307,7 +323,7 @@ bool breaker_policy::reset(nanoseconds now) noexcept
 
 // ----------------------------------------------------------------------- queries ----
 
-nanoseconds breaker_policy::next_change() const noexcept
+nanoseconds circuit_breaker_machine::next_change() const noexcept
 {
     if (state_ == circuit_state::half_open)
         return earliest_deadline_ == no_deadline ? nanoseconds::max() : earliest_deadline_;
@@ -315,12 +331,12 @@ nanoseconds breaker_policy::next_change() const noexcept
     return timed ? open_until_ : nanoseconds::max();
 }
 
-nanoseconds breaker_policy::retry_after(nanoseconds now) const noexcept
+nanoseconds circuit_breaker_machine::retry_after(nanoseconds now) const noexcept
 {
     const bool has_room = state_ == circuit_state::half_open && probes_out_ != slots_.size();
     if (state_ == circuit_state::closed || has_room)
         return nanoseconds::zero();
-    // The outcome of the probes decides; at their deadline the circuit opens again.
+    // The outcome of the probes decides. Their deadline does not help: it opens the circuit again.
     if (state_ == circuit_state::half_open)
         return nanoseconds::max();
     const nanoseconds until = pending_ ? open_until_ : next_change();
@@ -329,7 +345,7 @@ nanoseconds breaker_policy::retry_after(nanoseconds now) const noexcept
     return std::max(nanoseconds::zero(), saturating_sub(until, std::max(now, latest_)));
 }
 
-call_tally breaker_policy::window(nanoseconds now) noexcept
+call_tally circuit_breaker_machine::window(nanoseconds now) noexcept
 {
     if (auto* recent = std::get_if<detail::time_ring>(&window_))
         return recent->tally(seen(now));

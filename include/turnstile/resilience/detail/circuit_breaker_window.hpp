@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// The calls that a circuit breaker remembers, one class for each kind of window in
+// circuit_breaker_options: failure_run for consecutive_failures, count_ring for count_window and
+// time_ring for time_window. circuit_breaker_machine records each call, and compares the tally with
+// its thresholds. The tally is kept up to date by each change: reading it never scans the calls.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -12,9 +17,7 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// What a circuit breaker remembers of its calls: one of these three.
-
-// Failures since the last success.
+// The failed and slow calls since the last success.
 class failure_run {
 public:
     explicit failure_run(std::uint32_t threshold) noexcept : threshold_(threshold) {}
@@ -38,7 +41,7 @@ private:
     call_tally tally_;
 };
 
-// The last n calls.
+// The last `size` calls.
 class TURNSTILE_EXPORT count_ring {
 public:
     explicit count_ring(std::size_t size) : calls_(size) {}
@@ -53,12 +56,12 @@ private:
         bool slow = false;
     };
 
-    std::vector<call> calls_; // those from the first to next_, then from next_ if it is full
+    std::vector<call> calls_; // a ring; next_ is the oldest once it is full
     std::size_t next_ = 0;
     call_tally tally_;
 };
 
-// The calls of a stretch of time, by buckets. Times must not go back.
+// The calls of the last `length` of time, counted by bucket. Times must not decrease.
 class TURNSTILE_EXPORT time_ring {
 public:
     time_ring(nanoseconds length, std::uint32_t buckets)
@@ -67,7 +70,7 @@ public:
     }
 
     void record(bool failed, bool slow, nanoseconds now) noexcept;
-    // Without what is too old by now.
+    // The calls that are in the window at `now`.
     const call_tally& tally(nanoseconds now) noexcept;
     void clear() noexcept;
 
@@ -78,7 +81,7 @@ private:
 
     nanoseconds bucket_length_;
     std::vector<call_tally> buckets_;
-    std::int64_t newest_ = std::numeric_limits<std::int64_t>::min(); // bucket that time is in
+    std::int64_t newest_ = std::numeric_limits<std::int64_t>::min(); // number of the current bucket
     call_tally tally_;
 };
 

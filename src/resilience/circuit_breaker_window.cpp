@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <turnstile/resilience/detail/call_window.hpp>
+#include <turnstile/resilience/detail/circuit_breaker_window.hpp>
 
 #include <algorithm>
 
@@ -53,7 +53,7 @@ void time_ring::clear() noexcept
     tally_ = {};
 }
 
-// Rounded down, also before the clock's zero.
+// Rounds towards minus infinity, because times before the clock's origin are negative.
 std::int64_t time_ring::bucket_number(nanoseconds now) const noexcept
 {
     const std::int64_t length = bucket_length_.count();
