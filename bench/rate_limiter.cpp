@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Permits of a rate limiter that are there, and a million keys.
+// Permits of a rate limiter that are available, and a million keys.
 #include "support/enroll.hpp"
 #include "support/token_bucket.hpp"
 #include "support/workloads.hpp"
@@ -37,7 +37,7 @@ using turnstile::strand_confined;
 using turnstile::thread_safe;
 using steady = std::chrono::steady_clock;
 
-// A limiter of any kind, with a context if it needs one.
+// A limiter of any type, with a context if its constructor needs one.
 template <class Limiter>
 class made {
 public:
@@ -110,7 +110,7 @@ bool touch(Limiter& limiter, std::uint64_t first, std::uint64_t n)
     return all;
 }
 
-// A limiter that knows a million keys, made once, and what each of them takes on the heap.
+// A limiter with a million keys, made once, and the heap bytes of a key.
 template <class Limiter>
 class crowd {
 public:
@@ -121,7 +121,7 @@ public:
         return only;
     }
 
-    // Some of the keys, each time others.
+    // Uses a tenth of the keys, in turn.
     bool touch_some(meter& m)
     {
         constexpr std::uint64_t some = keys / 10;
@@ -156,7 +156,7 @@ void enroll_keys(const std::string& competitor, Args... args)
     enroll_bytes("bytes_key/" + competitor, [=] { return all::instance(args...).bytes(); });
 }
 
-// A million idle keys are forgotten in one go.
+// purge() removes a million idle keys.
 template <class Threading>
 bool purge(meter& m)
 {
@@ -170,7 +170,7 @@ bool purge(meter& m)
     return gone == keys && limiter.size() == 0;
 }
 
-// New keys all the time, each idle soon: what a key costs from its coming to its going.
+// New keys that soon become idle: the cost of adding and removing a key.
 template <class Threading>
 bool come_and_go(meter& m)
 {

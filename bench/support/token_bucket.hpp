@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What people write when they need a rate limiter: a mutex and some arithmetic.
+// The hand-written rate limiter: a mutex and the usual arithmetic.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace bench {
 
-// A clock that stands still unless it is moved: what is left is the limiter itself.
+// A clock that stands still unless it is moved, so that only the limiter itself is measured.
 struct stopped_clock {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;
@@ -61,7 +61,7 @@ private:
     bucket_level<Clock> level_;
 };
 
-// One for each key, which are never forgotten.
+// One bucket for each key; keys are never removed.
 template <class Clock>
 class mutex_buckets {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The frames that a thread keeps for the next call of the same coroutine.
+// The coroutine frames that a thread keeps for the next call of the same coroutine.
 #include "kit/run.hpp"
 
 #include <turnstile/detail/util/frame_cache.hpp>
@@ -20,12 +20,12 @@
 namespace {
 
 namespace asio = boost::asio;
-using turnstile::detail::frame_cache;
 using turnstile::detail::frame_slot;
 
 constexpr bool keeps_frames = TURNSTILE_KEEPS_FRAMES;
 
-// Stands for Asio's promise: where the slot gets memory, and leaves what it does not keep.
+// Takes the place of Asio's promise, from which the slot allocates, and with which it frees the
+// frames that it does not keep.
 template <class Test>
 struct promise {
     static void* operator new(std::size_t size)
@@ -42,9 +42,9 @@ struct promise {
     static inline std::set<void*> in_use;
 };
 
-BOOST_AUTO_TEST_SUITE(core_kept_frame)
+BOOST_AUTO_TEST_SUITE(frame_cache)
 
-BOOST_AUTO_TEST_CASE(a_frame_that_came_back_is_the_next_one)
+BOOST_AUTO_TEST_CASE(a_freed_frame_is_used_for_the_next_call)
 {
     using memory = frame_slot<promise<struct next_one>>;
     void* const first = memory::take(100);
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_frame_that_came_back_is_the_next_one)
     memory::give_back(second, 100);
 }
 
-BOOST_AUTO_TEST_CASE(a_thread_keeps_one_and_frees_it_when_it_ends)
+BOOST_AUTO_TEST_CASE(a_thread_keeps_one_frame_and_frees_it_when_the_thread_ends)
 {
     using from = promise<struct keeps_one>;
     using memory = frame_slot<from>;
@@ -80,8 +80,8 @@ BOOST_AUTO_TEST_CASE(a_large_frame_is_not_kept)
     BOOST_TEST(from::in_use.empty());
 }
 
-// Where parts of a program are optimised differently.
-BOOST_AUTO_TEST_CASE(a_frame_of_another_size_is_not_taken_for_it)
+// Frames of the same coroutine differ in size if parts of a program are optimised differently.
+BOOST_AUTO_TEST_CASE(a_kept_frame_is_not_used_for_another_size)
 {
     using from = promise<struct another_size>;
     using memory = frame_slot<from>;
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_frame_of_another_size_is_not_taken_for_it)
     memory::give_back(again, 100);
 }
 
-BOOST_AUTO_TEST_CASE(a_frame_may_come_back_on_another_thread)
+BOOST_AUTO_TEST_CASE(a_frame_may_be_freed_on_another_thread)
 {
     using from = promise<struct another_thread>;
     using memory = frame_slot<from>;
@@ -105,10 +105,10 @@ BOOST_AUTO_TEST_CASE(a_frame_may_come_back_on_another_thread)
     BOOST_TEST(from::in_use.empty());
 }
 
-// As Asio's promise is, if it was told not to recycle frames.
+// Asio's promise has no operator new if the recycling of frames is disabled.
 struct promise_without_memory {};
 
-BOOST_AUTO_TEST_CASE(a_promise_without_memory_of_its_own_has_the_heaps)
+BOOST_AUTO_TEST_CASE(a_promise_without_operator_new_uses_the_heap)
 {
     using memory = frame_slot<promise_without_memory>;
     void* const a = memory::take(100);
@@ -118,19 +118,19 @@ BOOST_AUTO_TEST_CASE(a_promise_without_memory_of_its_own_has_the_heaps)
     memory::give_back(b, 100);
 }
 
-// Made before the thread keeps anything, so it is destroyed after what that frees.
+// Constructed before the thread keeps a frame, and so destroyed after the cache.
 template <class Memory>
-struct late_comer {
-    ~late_comer() { Memory::give_back(frame, 100); }
+struct frees_frame_late {
+    ~frees_frame_late() { Memory::give_back(frame, 100); }
     void* frame;
 };
 
-BOOST_AUTO_TEST_CASE(a_frame_that_comes_back_as_the_thread_ends_is_freed)
+BOOST_AUTO_TEST_CASE(a_frame_that_is_freed_after_the_cache_goes_to_the_heap)
 {
     using from = promise<struct late>;
     using memory = frame_slot<from>;
     std::thread([&] {
-        static thread_local const late_comer<memory> late{memory::take(100)};
+        static thread_local const frees_frame_late<memory> late{memory::take(100)};
         BOOST_TEST(late.frame != nullptr);
         void* const other = memory::take(100);
         memory::give_back(other, 100);
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_frame_that_comes_back_as_the_thread_ends_is_freed)
     BOOST_TEST(from::in_use.empty());
 }
 
-asio::awaitable<std::unique_ptr<int>> value(frame_cache, int n)
+asio::awaitable<std::unique_ptr<int>> value(turnstile::detail::frame_cache, int n)
 {
     if (n < 0)
         throw std::out_of_range("negative");
@@ -146,7 +146,7 @@ asio::awaitable<std::unique_ptr<int>> value(frame_cache, int n)
     co_return std::make_unique<int>(n);
 }
 
-BOOST_AUTO_TEST_CASE(such_a_coroutine_is_an_awaitable_like_any_other)
+BOOST_AUTO_TEST_CASE(a_coroutine_with_a_cached_frame_behaves_like_any_awaitable)
 {
     asio::io_context io;
     int sum = 0;
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(such_a_coroutine_is_an_awaitable_like_any_other)
     BOOST_TEST(thrown == 1);
 }
 
-BOOST_AUTO_TEST_CASE(it_may_be_destroyed_with_its_context)
+BOOST_AUTO_TEST_CASE(a_coroutine_with_a_cached_frame_may_be_destroyed_with_its_context)
 {
     bool went_on = false;
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// In a ctest of its own, since any thread before it would make the process one of several.
+// Runs in a ctest of its own, because an earlier test may have started a second thread.
 #include <turnstile/detail/util/lone_thread.hpp>
 #include <turnstile/detail/util/spin_mutex.hpp>
 #include <turnstile/sync/mutex.hpp>
@@ -16,7 +16,7 @@ namespace asio = boost::asio;
 
 BOOST_AUTO_TEST_SUITE(lone_thread)
 
-BOOST_AUTO_TEST_CASE(what_a_lone_thread_has_locked_is_locked_for_the_second)
+BOOST_AUTO_TEST_CASE(a_lock_taken_by_a_lone_thread_excludes_a_second_thread)
 {
     if (TURNSTILE_COUNTS_THREADS && std::getenv("TURNSTILE_TEST_ALONE"))
         BOOST_TEST(turnstile::detail::is_lone_thread());
@@ -25,8 +25,8 @@ BOOST_AUTO_TEST_CASE(what_a_lone_thread_has_locked_is_locked_for_the_second)
     turnstile::detail::spin_mutex internal;
     BOOST_TEST(mutex.try_lock());
     internal.lock();
-    int inside = 0; // guarded by each of them, and TSan watches
-    int within = 0;
+    int inside = 0; // guarded by `internal`; the thread sanitizer detects a race
+    int within = 0; // guarded by `mutex`
     std::thread second([&] {
         internal.lock();
         BOOST_TEST(inside == 1);
