@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Calls through a closed circuit, and through a bulkhead with room.
+// Calls through a closed circuit, and through a bulkhead with free permits.
 #include "support/breakers.hpp"
 #include "support/enroll.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One event wakes many coroutines: the time for each.
+// One event wakes many coroutines: the time for each coroutine.
 #include "support/enroll.hpp"
 #include "support/workloads.hpp"
 

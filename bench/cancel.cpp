@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-// One waiter among many is cancelled.
+// Cancels one waiter among many.
 #include "support/enroll.hpp"
 #include "support/workloads.hpp"
 
 namespace bench {
 namespace {
 
-// Where a cancellation looks through the queue, a few of them are enough to wait for.
+// A competitor that searches the queue for the cancelled waiter gets fewer rounds.
 template <class Event, bool Searches>
 void enroll_as(const std::string& competitor)
 {

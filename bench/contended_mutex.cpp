@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// 100 coroutines on one mutex, with a yield inside.
+// 100 coroutines lock one mutex, and yield while they hold it.
 #include "support/enroll.hpp"
 #include "support/workloads.hpp"
 

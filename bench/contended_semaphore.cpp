@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// 100 coroutines on a semaphore of 10, with a yield inside.
+// 100 coroutines acquire one of 10 permits, and yield while they hold it.
 #include "support/enroll.hpp"
 #include "support/workloads.hpp"
 

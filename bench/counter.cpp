@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-// A counter that many wait for, each for a threshold of its own; and a latch.
+// A counter with many waiters, each with a threshold of its own; and a latch.
 #include "support/counters.hpp"
 #include "support/enroll.hpp"
 
 namespace bench {
 namespace {
 
-// Where everybody is woken, a few changes are enough to wait for.
+// A competitor that wakes all waiters gets fewer changes.
 template <class Counter, bool WakesAll>
 void enroll_as(const std::string& competitor)
 {

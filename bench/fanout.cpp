@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Every value to every receiver, the latest value to every reader, one value to one: the time
-// for each that arrives.
+// Broadcast, watch and oneshot: the time for each received value.
 #include "support/enroll.hpp"
 #include "support/fanout_workloads.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What nothing on Asio can be faster than.
+// Lower bounds: the parts of a figure that no library on Asio can avoid.
 #include "support/enroll.hpp"
 #include "support/workloads.hpp"
 

@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::size_t many = 10'000;
 
-// What `make` leaves on the heap each time it is called.
+// The heap bytes that each call of `make` leaves allocated.
 template <class Make>
 double bytes_each(Make make)
 {
-    make(); // what is allocated only once
+    make(); // allocates what only the first call needs
     const std::size_t before = heap::bytes_in_use();
     for (std::size_t i = 0; i != many; ++i)
         make();
@@ -30,7 +30,7 @@ double bytes_of_object()
     return sizeof(Object) + bytes_each([&] { (next++)->emplace(context); });
 }
 
-// The coroutines start right away, so that none is counted on its way to the context.
+// poll() starts each coroutine at once, so that no posted start is counted.
 template <class Wait>
 double bytes_of_coroutine(asio::io_context& context, Wait wait)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Items through a queue with room for 64: one to one, and four to four.
+// Items through a queue of capacity 64: with one producer and one consumer, and with four of each.
 #include "support/enroll.hpp"
 #include "support/queues.hpp"
 

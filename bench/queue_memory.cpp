@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Heap bytes of a queued item, and of one who waits to pop.
+// Heap bytes of a queued item, and of an operation that waits to pop.
 #include "support/enroll.hpp"
 #include "support/heap.hpp"
 #include "support/queues.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t many = 10'000;
 
-// What each of many calls of `add` leaves on the heap, after a first one.
+// The heap bytes that each call of `add` after the first leaves allocated.
 template <class Queue, class Add>
 double bytes_left(std::size_t capacity, Add add)
 {

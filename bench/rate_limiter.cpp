@@ -37,7 +37,7 @@ using turnstile::strand_confined;
 using turnstile::thread_safe;
 using steady = std::chrono::steady_clock;
 
-// A limiter of any kind, with a context if it needs one.
+// A limiter of any type, with a context if its constructor needs one.
 template <class Limiter>
 class made {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// 100 coroutines of whom a few write.
+// 100 coroutines, of which 10 are writers.
 #include "support/enroll.hpp"
 #include "support/shared_gates.hpp"
 #include "support/workloads.hpp"

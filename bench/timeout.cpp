@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a time limit costs, and a retry that is not needed.
+// The cost of a time limit, and of a retry that is not needed.
 #include "support/enroll.hpp"
 #include "support/timeouts.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// One coroutine acquires and releases, with nobody else there; in a process that has never had
-// another thread, and in one that has.
+// One coroutine acquires and releases, without another user; in a process that has never had a
+// second thread, and in a process that has.
 #include "support/enroll.hpp"
 #include "support/shared_gates.hpp"
 #include "support/workloads.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The workloads with sizes for counting: `n` operations, on one thread.
+// The workloads with sizes for counting: `n` operations on one thread.
 #pragma once
 
 #include "../support/barriers.hpp"
@@ -41,7 +41,7 @@ bool crowded(std::int64_t n)
     return contended<Gate>(unmeasured, {.permits = Permits, .times = n / 100});
 }
 
-// With no rounds there is a first one all the same.
+// The workload adds a first round, which is not measured elsewhere, to `rounds`.
 template <class Event>
 bool wake(std::int64_t n)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What users would pick instead, and floors.
+// The workloads of the competitors, and the floors.
 #include "counted.hpp"
 
 namespace bench {

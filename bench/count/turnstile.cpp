@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+// The workloads of Turnstile.
 #include "counted.hpp"
 
 #include <turnstile/sync/auto_reset_event.hpp>
@@ -18,6 +19,9 @@ constexpr workload workloads[] = {
     {"contended", &crowded<turnstile_mutex<turnstile::mutex>>},
     {"contended_among_threads", &among_threads<&crowded<turnstile_mutex<turnstile::mutex>>>},
     {"contended_local", &crowded<turnstile_mutex<turnstile::local::mutex>>},
+    {"acquire", &lock<turnstile_semaphore<turnstile::semaphore>>},
+    {"acquire_among_threads", &among_threads<&lock<turnstile_semaphore<turnstile::semaphore>>>},
+    {"acquire_local", &lock<turnstile_semaphore<turnstile::local::semaphore>>},
     {"semaphore", &crowded<turnstile_semaphore<turnstile::semaphore>, 10>},
     {"event", &wake<turnstile_event<turnstile::event>>},
     {"event_local", &wake<turnstile_event<turnstile::local::event>>},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// What can be counted. Turnstile and those beside it are in translation units of their own: what
-// the compiler inlines of one must not depend on how much there is of the other.
+// The list of the workloads. Those of Turnstile and those of its competitors are in separate
+// translation units, because the inlining of one would depend on the amount of the other.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-// Barriers under one interface, Barrier(context, parties) with arrive() to be awaited, and
-// what is measured of them.
+// Barriers under one interface, Barrier(context, parties) with arrive() to be awaited, and their
+// workload.
 #pragma once
 
 #include "gates.hpp"
+#include "threads.hpp"
 
 #include <turnstile/sync/barrier.hpp>
 
@@ -17,9 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <thread>
 #include <utility>
-#include <vector>
 
 namespace bench {
 
@@ -36,7 +35,7 @@ private:
     Barrier barrier_;
 };
 
-// What one writes by hand: a count, and a timer that the last to arrive cancels.
+// The hand-written form: a count, and a timer that the last party cancels.
 class timer_barrier {
 public:
     timer_barrier(asio::io_context& context, std::size_t parties)
@@ -61,7 +60,7 @@ private:
     std::size_t arrived_ = 0;
 };
 
-// The same for several threads: counting and waiting have to be one step.
+// The same for several threads: a lock makes counting and waiting one step.
 class locked_timer_barrier {
 public:
     locked_timer_barrier(asio::io_context& context, std::size_t parties)
@@ -94,8 +93,8 @@ private:
     std::size_t arrived_ = 0;
 };
 
-// So many parties meet again and again; nobody may go before all have come. The first tenth is
-// not measured. Int is an atomic if several threads meet.
+// `parties` coroutines meet `rounds` times; none may proceed before all have arrived. The first
+// tenth is not measured. Int is an atomic if several threads run the context.
 template <class Barrier, class Int = std::int64_t, class Meter>
 bool meet(Meter& meter, std::int64_t parties, std::int64_t rounds, int threads = 1)
 {
@@ -103,30 +102,25 @@ bool meet(Meter& meter, std::int64_t parties, std::int64_t rounds, int threads =
     Barrier barrier(context, static_cast<std::size_t>(parties));
     const std::int64_t total = parties * rounds;
     const std::int64_t warm = total / 10;
-    Int come{0};
-    Int gone{0};
+    Int arrived{0};
+    Int proceeded{0};
     bool early = false;
 
     const auto party = [&]() -> asio::awaitable<void> {
         for (std::int64_t round = 1; round <= rounds; ++round) {
-            if (++come == warm)
+            if (++arrived == warm)
                 meter.begin();
             co_await barrier.arrive();
-            if (come < round * parties)
+            if (arrived < round * parties)
                 early = true;
-            ++gone;
+            ++proceeded;
         }
     };
     for (std::int64_t i = 0; i != parties; ++i)
         asio::co_spawn(context, party(), asio::detached);
-    {
-        std::vector<std::jthread> others;
-        for (int i = 1; i < threads; ++i)
-            others.emplace_back([&] { context.run(); });
-        context.run();
-    }
+    run_on_threads(context, threads);
     meter.end(total - warm);
-    return !early && come == total && gone == total;
+    return !early && arrived == total && proceeded == total;
 }
 
 } // namespace bench

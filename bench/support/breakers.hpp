@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// Circuit breakers and bulkheads, and what people write by hand instead.
+// Circuit breakers and bulkheads, and the hand-written class that they replace.
 #pragma once
 
+#include "posted_operation.hpp"
 #include "workloads.hpp"
 
 #include <turnstile/resilience/bulkhead.hpp>
@@ -10,9 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <mutex>
-#include <utility>
 
 namespace bench {
 
@@ -105,54 +104,30 @@ bool permits(Meter& meter, std::int64_t times)
     return admitted == times;
 }
 
-// An operation that ends at once, by way of the scheduler.
-struct trivial_operation {
-    asio::io_context& context;
-
-    template <class Token>
-    auto operator()(Token&& token) const
-    {
-        return asio::async_initiate<Token, void(error_code)>(
-            [](auto handler, asio::io_context& c) {
-                asio::post(c, [h = std::move(handler)]() mutable { std::move(h)(error_code()); });
-            },
-            token, std::ref(context));
-    }
-};
-
 template <class Stage>
 struct stage_calls {
-    explicit stage_calls(asio::io_context& c) : context(c), stage(c) {}
-    auto async_call() { return stage.async_call(trivial_operation{context}, asio::use_awaitable); }
-    asio::io_context& context;
+    explicit stage_calls(asio::io_context& context)
+        : stage(context), operation{context.get_executor()}
+    {
+    }
+    auto async_call() { return stage.async_call(operation, asio::use_awaitable); }
     Stage stage;
+    posted_operation operation;
 };
 
 struct direct_calls {
-    explicit direct_calls(asio::io_context& c) : context(c) {}
-    auto async_call() { return trivial_operation{context}(asio::use_awaitable); }
-    asio::io_context& context;
+    explicit direct_calls(asio::io_context& context) : operation{context.get_executor()} {}
+    auto async_call() { return operation(asio::use_awaitable); }
+    posted_operation operation;
 };
 
-// A coroutine that makes one call after the other; the first tenth is not measured.
+// One coroutine makes one call after the other; the first tenth is not measured.
 template <class Calls, class Meter>
 bool calls(Meter& meter, std::int64_t times)
 {
     asio::io_context context;
     Calls callee(context);
-    std::int64_t done = 0;
-    const std::int64_t warm = times / 10;
-    const auto run = [&]() -> asio::awaitable<void> {
-        for (; done != times; ++done) {
-            if (done == warm)
-                meter.begin();
-            co_await callee.async_call();
-        }
-        meter.end(times - warm);
-    };
-    asio::co_spawn(context, run(), asio::detached);
-    context.run();
-    return done == times;
+    return loop(meter, context, times, [&] { return callee.async_call(); });
 }
 
 } // namespace bench

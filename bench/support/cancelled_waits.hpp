@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Waits on a condition, cancelled among many that go on waiting.
+// Waits on a condition that are cancelled while many others keep waiting.
 #pragma once
 
 #include "gates.hpp"
@@ -18,8 +18,9 @@
 
 namespace bench {
 
-// n waits are cancelled: the first half of them while they wait, the other half when they have
-// been notified and have not completed yet. The others came before them, and are asked in vain.
+// n waits are cancelled: the first half while they are queued, the second half after they were
+// notified and before they complete. The other waits are ahead of them in the queue; their
+// predicates are tested and are false.
 template <class Condition, class Mutex>
 bool cancel_waits(std::size_t others, std::int64_t n)
 {
@@ -28,7 +29,7 @@ bool cancel_waits(std::size_t others, std::int64_t n)
         asio::cancellation_signal signal;
     };
     asio::io_context context;
-    asio::io_context elsewhere; // stands still until all are cancelled
+    asio::io_context elsewhere; // is not run until all n waits are cancelled
     Mutex mutex(context);
     Condition condition(context);
     std::deque<party> parties(others + static_cast<std::size_t>(n));

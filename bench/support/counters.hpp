@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Counters and latches under one interface, and what is measured of them.
+// Counters and latches under one interface, and their workloads.
 #pragma once
 
 #include "gates.hpp"
@@ -40,7 +40,7 @@ private:
     Counter counter_;
 };
 
-// A number, and a timer that is cancelled at each change; everybody looks, and most wait again.
+// A number, and a timer that is cancelled at each change; all waiters compare, and most wait again.
 class timer_counter {
 public:
     explicit timer_counter(asio::io_context& context)
@@ -78,9 +78,9 @@ struct thresholds {
     int rounds = 1;
 };
 
-// Each who waits has a threshold of its own, and each change reaches one of them. From the
-// change until that one has run; that it waits again, for the furthest threshold, is not
-// measured, nor the first round.
+// Each waiter has a threshold of its own, and each change reaches one threshold. Measures from the
+// change until that waiter has run. Its next wait, for the highest threshold, and the first round
+// are not measured.
 template <class Counter, class Meter>
 bool reach(Meter& meter, const thresholds& size)
 {
@@ -90,9 +90,9 @@ bool reach(Meter& meter, const thresholds& size)
         counters.emplace_back(context);
     std::size_t reached = 0;
     const auto on_reached = [&] { ++reached; };
-    std::vector<std::int64_t> furthest(size.counters);
+    std::vector<std::int64_t> highest(size.counters);
     const auto wait_at = [&](std::size_t i) {
-        counters[i].wait_at_least(++furthest[i], on_reached);
+        counters[i].wait_at_least(++highest[i], on_reached);
     };
 
     run_on(context, [&] {
@@ -135,7 +135,7 @@ private:
     Latch latch_;
 };
 
-// A message from each, received one by one.
+// A message for each arrival, received one by one.
 template <class Channel>
 class channel_latch {
 public:
@@ -180,8 +180,8 @@ private:
     std::size_t count_;
 };
 
-// One coroutine waits for so many arrivals: the time for each, from the first until the
-// coroutine has run. The first round is not measured.
+// One coroutine waits for `count` arrivals. Measures the time for each arrival, from the first one
+// until the coroutine has run. The first round is not measured.
 template <class Latch, class Meter>
 bool countdown(Meter& meter, std::size_t count, int rounds)
 {

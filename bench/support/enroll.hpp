@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Registers benchmarks as <workload>/<competitor>; bench/run makes its table of these names.
+// Registers benchmarks as <workload>/<competitor>; bench/run makes its table from these names.
 #pragma once
 
 #include "meter.hpp"
@@ -10,8 +10,8 @@
 
 namespace bench {
 
-// `workload(meter)` does a fixed amount of work once, and returns whether its result was
-// right. Repetitions are up to the command line.
+// `workload(meter)` does a fixed amount of work once, and returns whether its result was right. The
+// command line decides how often it is repeated.
 template <class Workload>
 void enroll(const std::string& name, Workload workload, int threads = 1)
 {
@@ -30,7 +30,7 @@ void enroll(const std::string& name, Workload workload, int threads = 1)
         ->UseManualTime();
 }
 
-// The same for a number that is no time, in bytes.
+// Registers a benchmark whose result is a number of bytes.
 template <class Measure>
 void enroll_bytes(const std::string& name, Measure measure)
 {

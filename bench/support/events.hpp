@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Events under one interface: Event(context), wait() to be awaited, wait(token), and
-// wake_all(), which lets all who wait go and leaves the event unset.
+// Events under one interface: Event(context), wait() to be awaited, wait(token), and wake_all(),
+// which completes all waits and leaves the event unset.
 #pragma once
 
 #include "gates.hpp"
@@ -34,8 +34,8 @@ private:
     Event event_;
 };
 
-// A channel that is closed to wake everybody. It reports that as an error, which awaiting
-// with as_tuple keeps from being thrown.
+// A channel that is closed to wake all waiters. They complete with an error; as_tuple keeps it from
+// being thrown.
 template <class Channel>
 class channel_event {
 public:

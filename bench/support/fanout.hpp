@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Fan-out under one interface: Fanout(context, receivers), receive(i) to be awaited, value(i,
-// what that gave), and send(value), which reaches all of them.
+// result of receive), and send(value), which reaches all receivers.
 #pragma once
 
 #include <turnstile/channel/broadcast.hpp>
@@ -94,8 +94,8 @@ private:
     std::vector<std::uint64_t> seen_;
 };
 
-// A value, and a timer that is cancelled when it changes: who does not wait just then misses
-// it.
+// A value, and a timer that is cancelled when the value changes. A receiver that does not wait at
+// that moment misses the change.
 class timer_watch {
 public:
     timer_watch(asio::io_context& context, std::size_t)
@@ -116,8 +116,7 @@ private:
     int value_ = 0;
 };
 
-// One value from one end to the other, in a channel made for it: Once(context), send(value),
-// receive() to be awaited.
+// One value through a channel made for it: Once(context), send(value), receive() to be awaited.
 template <class Oneshot>
 class turnstile_once {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is measured of fan-out, over any competitor; as in workloads.hpp.
+// The workloads of fan-out, as templates over the competitor; see workloads.hpp.
 #pragma once
 
 #include "fanout.hpp"
@@ -14,8 +14,8 @@
 
 namespace bench {
 
-// Sends value after value to so many coroutines, all of which wait for each. The first tenth
-// is not measured.
+// Sends value after value to `receivers` coroutines, each of which waits for every value. The first
+// tenth is not measured.
 template <class Fanout, class Meter>
 bool fan_out(Meter& meter, std::size_t receivers, int values)
 {
@@ -31,7 +31,8 @@ bool fan_out(Meter& meter, std::size_t receivers, int values)
     for (std::size_t i = 0; i != receivers; ++i)
         asio::co_spawn(context, receive(i), asio::detached);
     context.poll();
-    // On the context, where it has the context's cache of memory; each after all have run.
+    // On the context, whose memory cache it can use. Each value is sent when all receivers have
+    // run.
     const auto send = [&]() -> asio::awaitable<void> {
         for (int n = 1; n <= values; ++n) {
             if (n == warm + 1)
@@ -51,7 +52,8 @@ bool fan_out(Meter& meter, std::size_t receivers, int values)
     return sum == static_cast<std::int64_t>(receivers) * n * (n + 1) / 2;
 }
 
-// Makes a channel, waits for its one value, which another coroutine sends, and drops it.
+// Makes a channel, waits for its one value, which a posted function sends, and destroys the
+// channel.
 template <class Once, class Meter>
 bool hand_over_once(Meter& meter, int times)
 {

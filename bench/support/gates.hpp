@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Mutexes and semaphores under one interface: Gate(context, permits), acquire() to be
-// awaited, release().
+// Mutexes and semaphores under one interface: Gate(context, permits), acquire() to be awaited,
+// release().
 #pragma once
 
 #include <turnstile/sync/mutex.hpp>
@@ -22,8 +22,7 @@ namespace bench {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// Whether what acquire() gives releases the gate when it goes out of scope; where it gives
-// nothing, release() does.
+// Whether the result of acquire() releases the gate when it is destroyed. Otherwise release() does.
 template <class Gate>
 constexpr bool releases_itself = !requires(Gate & gate)
 {
@@ -78,7 +77,7 @@ private:
 using channel = asio::experimental::channel<void(error_code)>;
 using concurrent_channel = asio::experimental::concurrent_channel<void(error_code)>;
 
-// The idiom of a timer that never expires, and is cancelled to wake somebody.
+// The idiom of a timer that never expires, and is cancelled to wake a waiter.
 class timer_gate {
 public:
     explicit timer_gate(asio::io_context& context, std::size_t permits = 1)

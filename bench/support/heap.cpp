@@ -8,8 +8,8 @@
 
 namespace {
 
-// One counter for each thread, so that counting costs no locked instruction. Threads that
-// have ended leave theirs to later ones.
+// One counter for each thread, so that counting needs no locked instruction. A later thread takes
+// over the counter of a thread that has ended.
 constexpr std::size_t slots = 64;
 struct alignas(64) counter {
     std::atomic<std::uint64_t> value{0};
@@ -55,7 +55,7 @@ void* __libc_memalign(std::size_t, std::size_t);
 }
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
-// Take the place of the C library's; free() is left as it is.
+// These replace the functions of the C library; free() is not replaced.
 extern "C" {
 
 __attribute__((visibility("default"))) void* malloc(std::size_t size) noexcept

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How often the program went to the heap, and how much of it is in use.
+// The number of heap allocations of the program, and the bytes in use.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace bench::heap {
 // memalign, and with them operator new. Always 0 where the C library cannot be hooked.
 std::uint64_t allocations() noexcept;
 
-// Bytes handed out and not given back, with the allocator's own overhead.
+// Bytes allocated and not yet freed, with the allocator's own overhead.
 std::size_t bytes_in_use() noexcept;
 
 } // namespace bench::heap

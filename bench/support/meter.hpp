@@ -10,11 +10,12 @@
 
 namespace bench {
 
-// What the workloads report to: begin() once warm, end() when done, any number of times.
+// A workload calls begin() after its warm-up and end() when it is done, any number of times.
 class meter {
 public:
-    // A workload of one thread is measured in the processor time of that thread, which what
-    // else runs on the machine hardly disturbs; one of several threads in wall-clock time.
+    // A workload on one thread is measured in the processor time of that thread, which hardly
+    // depends on the load of the machine; a workload on several threads is measured in wall-clock
+    // time.
     explicit meter(int threads = 1) noexcept : wall_clock_(threads > 1) {}
 
     void begin() noexcept
@@ -50,7 +51,7 @@ private:
     std::int64_t operations_ = 0;
 };
 
-// Measures nothing: valgrind does.
+// Measures nothing, for workloads whose instructions valgrind counts.
 struct no_meter {
     void begin() const noexcept {}
     void end(std::int64_t) const noexcept {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Where coroutines stay between two rounds of a benchmark, at next to no cost.
+// Suspends coroutines between two rounds of a benchmark, at almost no cost.
 #pragma once
 
 #include <boost/asio/async_result.hpp>
@@ -15,7 +15,7 @@ namespace bench {
 
 class parking {
 public:
-    // Has room for so many coroutines.
+    // Holds up to `room` coroutines.
     explicit parking(std::size_t room) : parked_(new place[room]), leaving_(new place[room]) {}
 
     // To be awaited: suspends until resume_all().
@@ -37,7 +37,7 @@ public:
     }
 
 private:
-    // For the handler of a suspended coroutine, type-erased in place.
+    // Holds the handler of a suspended coroutine, type-erased in place.
     class place {
     public:
         place() noexcept = default;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-// Queues under one interface, Queue(context, capacity), push(i) and pop() to be awaited; and
-// what is measured with them.
+// Queues under one interface, Queue(context, capacity) with push(i) and pop() to be awaited, and
+// their workload.
 #pragma once
+
+#include "threads.hpp"
 
 #include <turnstile/channel/queue.hpp>
 
@@ -15,7 +17,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <thread>
 #include <vector>
 
 namespace bench {
@@ -67,8 +68,8 @@ using item_channel = asio::experimental::channel<item_signature>;
 using concurrent_item_channel = asio::experimental::concurrent_channel<item_signature>;
 
 struct traffic {
-    std::int64_t sides = 1; // so many producers, and so many consumers
-    std::int64_t items = 0; // of each producer
+    std::int64_t sides = 1; // the number of producers, and of consumers
+    std::int64_t items = 0; // for each producer
     int threads = 1;
     std::size_t batch = 1;
     std::size_t capacity = 64;
@@ -94,7 +95,7 @@ bool transfer(Meter& meter, const traffic& size)
         for (const std::int64_t last = size.items; i <= last; ++i)
             co_await queue.push(i);
     };
-    const auto consume = [&](std::size_t who) -> asio::awaitable<void> {
+    const auto consume = [&](std::size_t index) -> asio::awaitable<void> {
         std::int64_t sum = 0;
         if constexpr (requires { queue.pop_some(1); }) {
             for (std::int64_t left = size.items; size.batch != 1 && left != 0;) {
@@ -107,18 +108,13 @@ bool transfer(Meter& meter, const traffic& size)
         }
         for (std::int64_t left = size.batch == 1 ? size.items : 0; left != 0; --left)
             sum += co_await queue.pop();
-        sums[who * 16] = sum;
+        sums[index * 16] = sum;
     };
     for (std::int64_t i = 0; i != size.sides; ++i) {
         asio::co_spawn(context, produce(), asio::detached);
         asio::co_spawn(context, consume(static_cast<std::size_t>(i)), asio::detached);
     }
-    {
-        std::vector<std::jthread> others;
-        for (int i = 1; i < size.threads; ++i)
-            others.emplace_back([&] { context.run(); });
-        context.run();
-    }
+    run_on_threads(context, size.threads);
     meter.end(total - warm);
     std::int64_t sum = 0;
     for (const std::int64_t s : sums)

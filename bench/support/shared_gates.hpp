@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// Read-write locks under one interface: Lock(context), acquire_shared() and acquire() to be
-// awaited; what these give releases itself, or release_shared() and release() do. And the
-// workload for them.
+// Read-write locks under one interface, Lock(context) with acquire_shared() and acquire() to be
+// awaited, and their workload. The results of these functions release the lock; where they are
+// void, release_shared() and release() do.
 #pragma once
 
 #include "gates.hpp"
@@ -16,7 +16,7 @@
 
 namespace bench {
 
-// A Gate whose acquire() reads.
+// A Gate whose acquire() takes a shared lock.
 template <class SharedMutex>
 class turnstile_reader {
 public:
@@ -42,8 +42,8 @@ private:
     SharedMutex mutex_;
 };
 
-// A channel can only be a mutex here: a writer that took the permits of all readers one by
-// one would lock itself out with the next writer.
+// A channel used as a mutex. Two writers that each took the permits of all readers one by one would
+// deadlock.
 template <class Channel>
 class channel_read_write : public channel_gate<Channel> {
 public:
@@ -53,7 +53,7 @@ public:
     void release_shared() { this->release(); }
 };
 
-// The idiom of a timer that never expires, and is cancelled when anything has changed.
+// The idiom of a timer that never expires, and is cancelled at each change.
 class timer_read_write {
 public:
     explicit timer_read_write(asio::io_context& context)
@@ -96,8 +96,8 @@ private:
     bool writing_ = false;
 };
 
-// 100 coroutines, of which one in ten writes, and all yield while they are inside. The first
-// tenth is not measured.
+// 100 coroutines, one in ten of them a writer, yield while they hold the lock. The first tenth is
+// not measured.
 template <class Lock, class Meter>
 bool read_mostly(Meter& meter, std::int64_t times)
 {

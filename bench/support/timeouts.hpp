@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
-// Time limits around an operation that completes at once, for calls<...>: what the limit itself
-// costs.
+// Time limits around an operation that completes at once, for calls<...>, which measures the cost
+// of the limit itself.
 #pragma once
 
 #include "breakers.hpp"
+#include "posted_operation.hpp"
 
 #include <turnstile/resilience/retry.hpp>
 #include <turnstile/resilience/timeout.hpp>
 
-#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -18,51 +18,21 @@
 #endif
 
 #include <chrono>
-#include <utility>
 
 namespace bench {
-
-// Completes without an error, by way of the scheduler.
-struct at_once {
-    asio::any_io_executor executor;
-
-    template <class Token>
-    auto operator()(Token&& token) const
-    {
-        return asio::async_initiate<Token, void(boost::system::error_code)>(initiation{executor},
-                                                                            token);
-    }
-
-private:
-    struct initiation {
-        using executor_type = asio::any_io_executor;
-        executor_type executor;
-
-        executor_type get_executor() const noexcept { return executor; }
-
-        template <class Handler>
-        void operator()(Handler handler) const
-        {
-            auto where = asio::get_associated_executor(handler, executor);
-            asio::post(where, [h = std::move(handler)]() mutable {
-                std::move(h)(boost::system::error_code());
-            });
-        }
-    };
-};
 
 inline constexpr std::chrono::hours far_away{1};
 
 struct no_limit {
     explicit no_limit(asio::io_context& context) : operation{context.get_executor()} {}
     auto async_call() { return operation(asio::use_awaitable); }
-    at_once operation;
+    posted_operation operation;
 };
 
 struct timeout_after {
     explicit timeout_after(asio::io_context& context) : operation{context.get_executor()} {}
     auto async_call() { return operation(turnstile::timeout_after(far_away, asio::use_awaitable)); }
-    at_once operation;
+    posted_operation operation;
 };
 
 struct timer_by_hand {
@@ -77,14 +47,14 @@ struct timer_by_hand {
         co_await (operation(asio::use_awaitable) || timer.async_wait(asio::use_awaitable));
     }
     asio::steady_timer timer;
-    at_once operation;
+    posted_operation operation;
 };
 
 #if BENCH_HAS_CANCEL_AFTER
 struct cancel_after {
     explicit cancel_after(asio::io_context& context) : operation{context.get_executor()} {}
     auto async_call() { return operation(asio::cancel_after(far_away, asio::use_awaitable)); }
-    at_once operation;
+    posted_operation operation;
 };
 #endif
 
@@ -95,7 +65,7 @@ struct first_attempt {
     }
     auto async_call() { return retry.async_call(operation, asio::use_awaitable); }
     turnstile::retry retry;
-    at_once operation;
+    posted_operation operation;
 };
 
 } // namespace bench

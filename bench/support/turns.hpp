@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Two coroutines that take turns, and wait for each other in different ways: Turns(context),
-// wait_for(who) to be awaited, and pass_to(who).
+// Two coroutines that take turns under one interface, Turns(context) with play(player, times, body)
+// to be awaited, and their workload.
 #pragma once
 
 #include "gates.hpp"
@@ -21,14 +21,14 @@ public:
     explicit condition_turns(asio::io_context& context) : mutex_(context), changed_(context) {}
 
     template <class Body>
-    asio::awaitable<void> play(int who, std::int64_t times, Body body)
+    asio::awaitable<void> play(int player, std::int64_t times, Body body)
     {
         auto lock = co_await mutex_.async_lock(asio::use_awaitable);
         for (; times != 0; --times) {
-            while (turn_ != who)
+            while (turn_ != player)
                 co_await changed_.async_wait(lock, asio::use_awaitable);
             body();
-            turn_ = 1 - who;
+            turn_ = 1 - player;
             changed_.notify_one();
         }
     }
@@ -39,8 +39,8 @@ private:
     int turn_ = 0;
 };
 
-// The idiom of a timer that never expires, and is cancelled when something has changed. What
-// it has no need for is a lock, as long as there is one thread.
+// The idiom of a timer that never expires, and is cancelled at each change. On one thread it needs
+// no lock.
 class timer_turns {
 public:
     explicit timer_turns(asio::io_context& context)
@@ -49,15 +49,15 @@ public:
     }
 
     template <class Body>
-    asio::awaitable<void> play(int who, std::int64_t times, Body body)
+    asio::awaitable<void> play(int player, std::int64_t times, Body body)
     {
         for (; times != 0; --times) {
-            while (turn_ != who) {
+            while (turn_ != player) {
                 error_code cancelled;
                 co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
             }
             body();
-            turn_ = 1 - who;
+            turn_ = 1 - player;
             timer_.cancel_one();
         }
     }
@@ -67,27 +67,27 @@ private:
     int turn_ = 0;
 };
 
-// A channel for each side, through which its turn is sent.
+// A channel for each player, through which its turn is sent.
 template <class Channel>
 class channel_turns {
 public:
-    explicit channel_turns(asio::io_context& context) : sides_{{context, 1}, {context, 1}}
+    explicit channel_turns(asio::io_context& context) : channels_{{context, 1}, {context, 1}}
     {
-        sides_[0].try_send(error_code());
+        channels_[0].try_send(error_code());
     }
 
     template <class Body>
-    asio::awaitable<void> play(int who, std::int64_t times, Body body)
+    asio::awaitable<void> play(int player, std::int64_t times, Body body)
     {
         for (; times != 0; --times) {
-            co_await sides_[who].async_receive(asio::use_awaitable);
+            co_await channels_[player].async_receive(asio::use_awaitable);
             body();
-            sides_[1 - who].try_send(error_code());
+            channels_[1 - player].try_send(error_code());
         }
     }
 
 private:
-    Channel sides_[2];
+    Channel channels_[2];
 };
 
 // One operation is one turn. The first tenth is not measured.
@@ -99,16 +99,16 @@ bool take_turns(Meter& meter, std::int64_t times)
     std::int64_t taken = 0;
     int last = 1;
     bool right = true;
-    const auto take = [&](int who) {
-        return [&, who] {
-            right = right && last != who;
-            last = who;
+    const auto take = [&](int player) {
+        return [&, player] {
+            right = right && last != player;
+            last = player;
             if (taken++ == times / 10)
                 meter.begin();
         };
     };
-    for (int who : {0, 1})
-        asio::co_spawn(context, turns.play(who, times / 2, take(who)), asio::detached);
+    for (int player : {0, 1})
+        asio::co_spawn(context, turns.play(player, times / 2, take(player)), asio::detached);
     context.run();
     meter.end(times - times / 10);
     return right && taken == times;

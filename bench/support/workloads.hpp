@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is measured, over any competitor. Each workload checks its own result, and returns
+// The workloads, as templates over the competitor. Each workload checks its own result, and returns
 // whether it was right.
 #pragma once
 
 #include "events.hpp"
 #include "gates.hpp"
 #include "parking.hpp"
+#include "threads.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -16,8 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <thread>
-#include <vector>
 
 namespace bench {
 
@@ -51,13 +50,7 @@ bool loop(Meter& meter, std::int64_t times, MakeAwaitable make_awaitable)
 
 inline asio::awaitable<void> empty_coroutine() { co_return; }
 
-// From here on the C library takes this for a process with several threads.
-inline void have_had_threads()
-{
-    std::thread([] {}).join();
-}
-
-// Acquires and releases, with nobody else there.
+// Acquires and releases, without another user of the gate.
 template <class Gate, class Meter>
 bool uncontended(Meter& meter, std::int64_t times, std::size_t permits = 1)
 {
@@ -85,13 +78,14 @@ bool uncontended(Meter& meter, std::int64_t times, std::size_t permits = 1)
 
 // --------------------------------------------------------------- many, one gate ----
 
-// Where only so many may be at a time. Int is an atomic if several threads may be inside.
+// Counts the coroutines inside a gate, and checks that there are never more than `capacity`. Int is
+// an atomic if several threads may be inside.
 template <class Int>
 class region {
 public:
     explicit region(std::int64_t capacity) noexcept : capacity_(capacity) {}
 
-    // Returns the number of those who have entered before.
+    // Returns the number of earlier entries.
     std::int64_t enter() noexcept
     {
         if (++inside_ > capacity_)
@@ -152,19 +146,15 @@ bool contended(Meter& meter, const crowd& size)
     };
     for (std::int64_t i = 0; i != size.coroutines; ++i)
         asio::co_spawn(context, pass(), asio::detached);
-    {
-        std::vector<std::jthread> others;
-        for (int i = 1; i < size.threads; ++i)
-            others.emplace_back([&] { context.run(); });
-        context.run();
-    }
+    run_on_threads(context, size.threads);
     meter.end(total - warm);
     return inside.passed_by(total);
 }
 
 // ------------------------------------------------------------------- broadcast ----
 
-// Runs f on the context, where it has the context's cache of memory, and all that follows.
+// Runs f and all handlers that become ready on the context, where f can use the context's memory
+// cache.
 template <class F>
 void run_on(asio::io_context& context, F f)
 {
@@ -173,7 +163,8 @@ void run_on(asio::io_context& context, F f)
     context.poll();
 }
 
-// From waking all until all have run. That they wait again is not measured, nor the first round.
+// Measures from waking all waiters until all have run. Their next wait and the first round are not
+// measured.
 template <class Event, class Meter>
 bool broadcast(Meter& meter, std::size_t waiters, int rounds)
 {
@@ -224,9 +215,9 @@ struct queues {
     int rounds = 1;
 };
 
-// Cancels waiting callbacks in the middle of their queue, each when the one before has
-// completed. That they wait again, at the end of the queue, is not measured, nor the first
-// round.
+// Cancels waiting callbacks in the middle of their queue, each when the one before has completed.
+// The next wait of a cancelled callback, at the end of the queue, and the first round are not
+// measured.
 template <class Event, class Meter>
 bool cancel(Meter& meter, const queues& size)
 {
@@ -237,7 +228,7 @@ bool cancel(Meter& meter, const queues& size)
     for (std::size_t i = 0; i != size.events; ++i)
         events.emplace_back(context);
 
-    // The younger half of a queue moves up by one with each who leaves the middle.
+    // The second half of a queue moves up by one with each waiter that is cancelled in the middle.
     const std::size_t middle = size.waiters == 1 ? 0 : total / 2;
     std::size_t turn = 0;
     const auto waiter_of = [&](std::size_t t) { return middle + t % (total - middle); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Every initiating function says in its signature which tokens it takes: what is none, or a
-// handler for something else, does not reach its body.
+// The signature of every initiating function is constrained: a type that is no completion token, or
+// a handler with another signature, is rejected before the body.
 #include <turnstile/turnstile.hpp>
 
 #include <boost/asio.hpp>
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 struct no_token {};
 
-// Takes what no operation completes with.
+// A handler for a result that no operation has.
 struct other_handler {
     void operator()(no_token) const {}
 };
@@ -36,14 +36,14 @@ constexpr auto always = [] { return true; };
 constexpr auto positive = [](const auto& n) { return n > 0; };
 using work = decltype(std::declval<asio::steady_timer&>().async_wait(asio::deferred));
 
-// Whether a member function, called with a token t, takes tokens only.
+// Checks that a member function, called with a token t, accepts only completion tokens.
 #define CHECK_TOKENS_ONLY(object, ...)                                                        \
     BOOST_TEST(takes_tokens_only([](auto t) -> decltype(void(any<object>().__VA_ARGS__)) {}), \
                #object "::" #__VA_ARGS__)
 
 BOOST_AUTO_TEST_SUITE(accepted_tokens)
 
-BOOST_AUTO_TEST_CASE(what_is_no_token_is_refused_in_the_signature)
+BOOST_AUTO_TEST_CASE(a_type_that_is_no_token_is_rejected_in_the_signature)
 {
     CHECK_TOKENS_ONLY(ts::mutex, async_lock(t));
     CHECK_TOKENS_ONLY(ts::shared_mutex, async_lock(t));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A wait that is cancelled before its handler starts to run has consumed nothing.
+// A wait that is cancelled before its handler starts to run has taken nothing.
 #include "contract/subject.hpp"
 #include "kit/run.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 using namespace contract;
 using kit::completion;
 
-// An operation with a signal to cancel it by.
+// An operation with its cancellation signal.
 struct cancellable {
     completion result;
     asio::cancellation_signal signal;
@@ -25,31 +25,34 @@ struct cancellable {
     void cancel() { signal.emit(asio::cancellation_type::terminal); }
 };
 
+// A subject on a context of its own, and one operation that waits.
+struct one_waiter {
+    explicit one_waiter(const kind& k) : s(k.make(io.get_executor())) { op.start_on(s); }
+
+    kit::drained_context io;
+    subject_ptr s;
+    cancellable op;
+};
+
 BOOST_AUTO_TEST_SUITE(cancellation)
 
 CONTRACT(every_type_is_honoured_and_none_is_not)
 {
     for (auto type : {asio::cancellation_type::terminal, asio::cancellation_type::partial,
                       asio::cancellation_type::total, asio::cancellation_type::all}) {
-        kit::drained_context io;
-        auto s = kind.make(io.get_executor());
-        cancellable op;
-        op.start_on(s);
-        op.signal.emit(type);
-        BOOST_TEST(!op.result.done(), "completed inside emit()");
-        kit::run(io);
-        BOOST_TEST(op.result.aborted());
+        one_waiter w(kind);
+        w.op.signal.emit(type);
+        BOOST_TEST(!w.op.result.done(), "completed inside emit()");
+        kit::run(w.io);
+        BOOST_TEST(w.op.result.aborted());
     }
-    kit::drained_context io;
-    auto s = kind.make(io.get_executor());
-    cancellable op;
-    op.start_on(s);
-    op.signal.emit(asio::cancellation_type::none);
-    BOOST_TEST(kit::poll_leaves_work(io));
-    BOOST_TEST(!op.result.done());
-    s->grant();
-    kit::run(io);
-    BOOST_TEST(op.result.succeeded());
+    one_waiter w(kind);
+    w.op.signal.emit(asio::cancellation_type::none);
+    BOOST_TEST(kit::poll_leaves_work(w.io));
+    BOOST_TEST(!w.op.result.done());
+    w.s->grant();
+    kit::run(w.io);
+    BOOST_TEST(w.op.result.succeeded());
 }
 
 CONTRACT_WHERE(cancelling_first_middle_or_last_keeps_the_order, kind.has_several_waiters())
@@ -82,7 +85,7 @@ CONTRACT_WHERE(cancelling_first_middle_or_last_keeps_the_order, kind.has_several
     }
 }
 
-CONTRACT_WHERE(a_grant_on_its_way_to_a_cancelled_waiter_goes_to_the_next,
+CONTRACT_WHERE(a_grant_of_a_waiter_cancelled_before_delivery_goes_to_the_next,
                kind.has_several_waiters())
 {
     kit::drained_context io;
@@ -98,7 +101,7 @@ CONTRACT_WHERE(a_grant_on_its_way_to_a_cancelled_waiter_goes_to_the_next,
     BOOST_TEST(second.result.succeeded());
 }
 
-CONTRACT_WHERE(a_grant_on_its_way_to_a_cancelled_waiter_is_kept, kind.keeps_grants)
+CONTRACT_WHERE(a_grant_of_a_waiter_cancelled_before_delivery_is_kept, kind.keeps_grants)
 {
     kit::drained_context io;
     auto s = kind.make(io.get_executor());
@@ -111,8 +114,8 @@ CONTRACT_WHERE(a_grant_on_its_way_to_a_cancelled_waiter_is_kept, kind.keeps_gran
     BOOST_TEST(s->available() == 1U, "the grant is lost");
 }
 
-CONTRACT_WHERE(a_grant_between_two_executors_can_still_be_cancelled,
-               !kind.is_confined) // there the promise ends as it leaves the strand
+// A confined wait can no longer be cancelled once it has left its strand.
+CONTRACT_WHERE(a_grant_between_two_executors_can_still_be_cancelled, !kind.is_confined)
 {
     kit::drained_context home;
     kit::drained_context elsewhere;
@@ -155,44 +158,35 @@ CONTRACT(a_signal_before_the_start_does_nothing)
 
 CONTRACT(a_signal_after_the_completion_does_nothing)
 {
-    kit::drained_context io;
-    auto s = kind.make(io.get_executor());
-    cancellable op;
-    op.start_on(s);
-    s->grant();
-    kit::run(io);
-    op.cancel();
-    kit::run(io);
-    BOOST_TEST(op.result.succeeded());
+    one_waiter w(kind);
+    w.s->grant();
+    kit::run(w.io);
+    w.op.cancel();
+    kit::run(w.io);
+    BOOST_TEST(w.op.result.succeeded());
 }
 
 CONTRACT(a_second_signal_does_nothing)
 {
-    kit::drained_context io;
-    auto s = kind.make(io.get_executor());
-    cancellable op;
-    op.start_on(s);
-    op.cancel();
-    op.cancel();
-    kit::run(io);
-    op.cancel();
-    BOOST_TEST(op.result.aborted());
+    one_waiter w(kind);
+    w.op.cancel();
+    w.op.cancel();
+    kit::run(w.io);
+    w.op.cancel();
+    BOOST_TEST(w.op.result.aborted());
 }
 
-CONTRACT(a_signal_after_the_object_is_gone_does_nothing)
+CONTRACT(a_signal_after_the_destruction_of_the_object_does_nothing)
 {
-    kit::drained_context io;
-    auto s = kind.make(io.get_executor());
-    cancellable op;
-    op.start_on(s);
-    s->destroy();
-    op.cancel();
-    kit::run(io);
-    op.cancel();
-    BOOST_TEST(op.result.aborted());
+    one_waiter w(kind);
+    w.s->destroy();
+    w.op.cancel();
+    kit::run(w.io);
+    w.op.cancel();
+    BOOST_TEST(w.op.result.aborted());
 }
 
-CONTRACT(a_signal_may_die_before_its_operation_completes)
+CONTRACT(a_signal_may_be_destroyed_before_its_operation_completes)
 {
     kit::drained_context io;
     auto s = kind.make(io.get_executor());
@@ -221,7 +215,7 @@ CONTRACT(a_slot_serves_one_operation_after_the_other)
         BOOST_TEST(result.done());
         BOOST_TEST(result.aborted() == (round % 2 == 0));
         if (round == 1 && (kind.stays_granted || !kind.is_reusable))
-            break; // it stays granted from here on, or is used up
+            break; // the subject stays granted from here on, or cannot be used again
     }
 }
 

@@ -31,9 +31,8 @@
 
 namespace contract {
 
-// What becomes of the results: the part of a subject that a handler knows. So operations of
-// several subjects that are the same function share their code, which is most of what there is to
-// compile.
+// The part of a subject that a handler knows: it takes the results. Subjects with the same
+// operation share the code of that operation, which is most of the code to compile.
 template <class... Result>
 struct outlet {
     virtual ~outlet() = default;
@@ -60,8 +59,8 @@ struct with_outlet<S, outlet<Result...>> final : S, outlet<Result...> {
     void after_error(error_code ec) override { S::after_error(ec); }
 };
 
-// The handler: consumes what it is given, then does what the test wants. The subject may be
-// gone before its last operations complete.
+// The handler: consumes the result, then calls the test's continuation. The subject may be
+// destroyed before its last operations complete.
 template <class Outlet>
 class consumer {
 public:
@@ -131,7 +130,7 @@ std::function<taken()> getter(std::shared_ptr<Outlet> subject, std::future<Resul
 template <class S>
 class subject_of final : public subject {
     using awaitable = decltype(std::declval<S&>().async_op(asio::use_awaitable));
-    using result = typename awaitable::value_type; // of asio::awaitable: it can be used with ||
+    using result = typename awaitable::value_type; // an asio::awaitable can be used with ||
     using outlet_type = typename outlet_for<result>::type;
     static constexpr bool is_void = std::is_void_v<result>;
     static_assert(std::is_same_v<awaitable, asio::awaitable<result>>);
@@ -174,7 +173,7 @@ public:
     }
 #endif
 
-    // All tokens in one coroutine, since each coroutine is dear to compile.
+    // All tokens in one coroutine, because each coroutine takes long to compile.
     asio::awaitable<taken> wait(by token) override
     {
         const auto self = concrete_;
@@ -278,10 +277,7 @@ public:
             return 0;
     }
     asio::any_io_executor executor() const override { return concrete_->object->get_executor(); }
-    asio::any_io_executor initiation_executor() override
-    {
-        return s().async_op(ask_for_executor());
-    }
+    asio::any_io_executor initiation_executor() override { return s().async_op(executor_query()); }
     void destroy() override { s().destroy(); }
 
     static kind describe()
@@ -310,7 +306,7 @@ public:
 private:
     static constexpr bool can_try = requires(S & s) { s.try_op(); };
 
-    // Of the object on another executor, one with a default token of its own.
+    // Whether the object, rebound to an executor with a default token, uses that token.
     static constexpr bool uses_its_executors_default_token()
     {
         using token = asio::as_tuple_t<asio::deferred_t>;
@@ -335,7 +331,7 @@ private:
         s().async_op(asio::bind_executor(executor, handler(std::move(op))));
     }
 
-    // Without namespaces, and without what has a meaning in --run_test.
+    // The type without namespaces, and without characters that have a meaning in --run_test.
     static std::string readable_name()
     {
         std::string name = boost::core::type_name<S>();
@@ -356,7 +352,7 @@ int enroll(const std::tuple<S...>*)
     return 0;
 }
 
-// In a .cpp of its own: has every contract test run over the subjects in the tuple.
+// For a .cpp file of its own: runs every contract test over the subjects in the tuple.
 #define ENROLL_SUBJECTS(tuple)                                                                \
     namespace contract {                                                                      \
     namespace {                                                                               \

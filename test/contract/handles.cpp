@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Handles, the object they come from, operations that wait for more of them, and the context: all
-// of them may go in any order.
+// Handles, the object that they come from, operations that wait for another handle, and the context
+// may be destroyed in any order.
 #include "contract/handles.hpp"
 
 #include "kit/wrapping_executor.hpp"
@@ -71,7 +71,7 @@ struct handle_of_upgrader : handle_of_shared_mutex<P> {
     static auto wait(object& m) { return m.async_lock(); }
 };
 
-// An upgrade that waits holds a lock of its own all the while.
+// A waiting upgrade holds an upgrade lock meanwhile.
 template <class P>
 struct handle_beside_upgrade : handle_of_shared_mutex<P> {
     using object = typename handle_of_shared_mutex<P>::object;
@@ -94,7 +94,7 @@ struct handle_of_semaphore {
     static auto wait(object& s) { return s.async_acquire(2); }
 };
 
-// Parts of a permit that were split off, merged and detached.
+// Parts of a permit after split, merge and detach.
 template <class P>
 struct handle_in_parts : handle_of_semaphore<P> {
     using object = typename handle_of_semaphore<P>::object;
@@ -187,7 +187,7 @@ struct handle_of_watch {
     static auto wait(object& w) { return w.async_wait_changed(w.get().version()); }
 };
 
-// A receiver, which has received a value and still has it.
+// A receiver, and a value that it has received.
 template <class P>
 struct handle_of_broadcast {
     static constexpr const char* name = "receiver and value of a broadcast";
@@ -215,7 +215,7 @@ const auto all_kinds =
                  handle_of_adaptive_bulkhead, handle_of_breaker, handle_of_limiter, handle_of_queue,
                  handle_of_watch, handle_of_broadcast>();
 
-// An executor with a token, of which the object and its state have a copy each.
+// An executor that holds a token: the object and its state keep a copy of it each.
 any_io_executor marked(asio::io_context& io, const std::shared_ptr<int>& token)
 {
     return kit::wrapping_executor{io.get_executor(), token};
@@ -234,7 +234,7 @@ asio::awaitable<void> keep([[maybe_unused]] std::shared_ptr<void> handle, timer_
     co_await suspend(std::move(timer));
 }
 
-// Waits for another handle, and keeps that as long as the context lasts.
+// Waits for another handle, and keeps it until the context is destroyed.
 asio::awaitable<void> wait_for_another(handle_source& source,
                                        [[maybe_unused]] std::shared_ptr<handle_source> owned,
                                        bool& ended)
@@ -251,28 +251,28 @@ enum class step { object, handle, run, context };
 enum class keeper { test, coroutine, handler };
 enum class owner { test, waiter };
 
-// One sequence: a handle is out, and a coroutine waits for another.
+// One handle exists, and a coroutine waits for another one. Then the steps are taken in some order.
 class sequence {
 public:
-    sequence(const handle_kind& kind, keeper who, owner whose)
+    sequence(const handle_kind& kind, keeper keeps_handle, owner owns_object)
     {
         io_.emplace();
         stop_.emplace(*io_);
         object_ = kind.make(marked(*io_, token_));
         std::shared_ptr<void> handle = object_->take();
-        if (who == keeper::test) {
+        if (keeps_handle == keeper::test) {
             handle_ = std::move(handle);
-        } else if (who == keeper::coroutine) {
+        } else if (keeps_handle == keeper::coroutine) {
             const auto timer = std::make_shared<asio::steady_timer>(*io_);
             timer_ = timer;
             asio::co_spawn(*io_, keep(std::move(handle), timer), asio::detached);
         } else {
             stop_->async_wait([kept = std::move(handle)](turnstile::error_code) {});
         }
-        asio::co_spawn(
-            *io_,
-            wait_for_another(*object_, whose == owner::waiter ? object_ : nullptr, waiter_ended_),
-            asio::detached);
+        asio::co_spawn(*io_,
+                       wait_for_another(*object_, owns_object == owner::waiter ? object_ : nullptr,
+                                        waiter_ended_),
+                       asio::detached);
         run();
     }
 
@@ -328,14 +328,15 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(handles)
 
-// Under a sanitizer this fails for each use of freed memory, and for each state that is left over.
-BOOST_DATA_TEST_CASE(may_go_in_any_order, data::make(all_kinds), kind)
+// A sanitizer reports each use of freed memory, and each state that is leaked.
+BOOST_DATA_TEST_CASE(handles_objects_waiters_and_contexts_may_be_destroyed_in_any_order,
+                     data::make(all_kinds), kind)
 {
-    for (const keeper who : {keeper::test, keeper::coroutine, keeper::handler}) {
-        for (const owner whose : {owner::test, owner::waiter}) {
+    for (const keeper keeps_handle : {keeper::test, keeper::coroutine, keeper::handler}) {
+        for (const owner owns_object : {owner::test, owner::waiter}) {
             std::array order{step::object, step::handle, step::run, step::context};
             do {
-                sequence s(kind, who, whose);
+                sequence s(kind, keeps_handle, owns_object);
                 for (const step next : order)
                     s.take(next);
             } while (std::next_permutation(order.begin(), order.end()));
@@ -351,13 +352,14 @@ BOOST_DATA_TEST_CASE(the_last_handle_frees_the_state, data::make(all_kinds), kin
     auto handle = object->take();
     object.reset();
     if (kind.keeps_state)
-        BOOST_TEST(token.use_count() > 1, "the state is gone, and a handle is out");
+        BOOST_TEST(token.use_count() > 1, "the state was freed while a handle exists");
     handle.reset();
-    BOOST_TEST(token.use_count() == 1, "the state is left over");
+    BOOST_TEST(token.use_count() == 1, "the state is leaked");
 }
 
-// A grant that is on its way when the object is destroyed counts as out until it arrives.
-BOOST_DATA_TEST_CASE(a_grant_that_comes_too_late_frees_the_state, data::make(all_kinds), kind)
+// A granted wait counts as a handle until it is delivered, also after the object is destroyed.
+BOOST_DATA_TEST_CASE(a_grant_delivered_after_the_destruction_frees_the_state, data::make(all_kinds),
+                     kind)
 {
     asio::io_context io;
     const auto token = std::make_shared<int>();
@@ -366,12 +368,12 @@ BOOST_DATA_TEST_CASE(a_grant_that_comes_too_late_frees_the_state, data::make(all
     bool ended = false;
     asio::co_spawn(io, wait_for_another(*object, nullptr, ended), asio::detached);
     io.poll();
-    handle.reset(); // where the other had to wait, it is granted now
+    handle.reset(); // grants the other wait, if it had to wait
     object.reset();
     io.restart();
     io.poll();
     if (ended)
-        BOOST_TEST(token.use_count() == 1, "the state is left over");
+        BOOST_TEST(token.use_count() == 1, "the state is leaked");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

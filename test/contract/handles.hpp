@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
-// The handles that the library gives out (locks, permits, reservations, values), as the tests of
-// their lifetime see them. To enrol one, describe it with a template of the threading policy
+// The handles of the library (locks, permits, reservations, values) under one interface, for the
+// tests of their lifetime. To enrol a handle, describe it with a template of the threading policy
 //   static constexpr const char* name
-//   static constexpr bool keeps_state    whether it refers to the object's state
-//   using object                         what gives it out
+//   static constexpr bool keeps_state    whether the handle refers to the object's state
+//   using object                         the object that the handle comes from
 //   static std::unique_ptr<object> make(const asio::any_io_executor&)
 //   static auto take(object&)            a handle, at once
-//   static auto wait(object&)            an awaitable: another handle, perhaps after a while
+//   static auto wait(object&)            an awaitable of another handle, for which it may have to
+//   wait
 // and name the template in the list of handles.cpp.
 #pragma once
 
@@ -26,7 +27,7 @@ namespace contract {
 
 namespace asio = boost::asio;
 
-// An object that gives out handles; destroying it destroys the object.
+// An object that handles come from. Its destructor destroys the object.
 class handle_source {
 public:
     virtual ~handle_source() = default;
@@ -48,7 +49,7 @@ public:
     std::shared_ptr<void> take() override { return erase(Kind::take(*object_)); }
     asio::awaitable<std::shared_ptr<void>> wait() override
     {
-        auto handle = co_await Kind::wait(*object_); // after this the source may be gone
+        auto handle = co_await Kind::wait(*object_); // the source may be destroyed meanwhile
         co_return erase(std::move(handle));
     }
 

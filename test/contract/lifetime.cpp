@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What happens when the object, the context, or the memory of an operation goes away.
+// Operations whose object or context is destroyed, or whose memory cannot be allocated.
 #include "contract/subject.hpp"
 #include "kit/run.hpp"
 
@@ -33,7 +33,7 @@ CONTRACT(destroying_the_object_aborts_its_waiters)
         BOOST_TEST(c.aborted());
 }
 
-CONTRACT(destroying_the_object_aborts_a_grant_on_its_way)
+CONTRACT(destroying_the_object_aborts_a_granted_wait_before_delivery)
 {
     kit::drained_context io;
     auto s = kind.make(io.get_executor());
@@ -68,7 +68,7 @@ CONTRACT(destroying_the_context_destroys_handlers_uninvoked)
     std::vector<completion> all;
     for (std::size_t i = 0; i != kind.up_to(3); ++i)
         s->start(all.emplace_back(dropping::is_expected));
-    s->grant(); // one, or all, on their way
+    s->grant(); // one wait, or all, before delivery
     io.reset();
     for (const auto& c : all) {
         BOOST_TEST(!c.done());
@@ -80,20 +80,20 @@ CONTRACT(destroying_the_context_frees_a_handler_that_owns_the_object)
 {
     std::optional<asio::io_context> io(std::in_place);
     completion queued(dropping::is_expected);
-    completion on_its_way(dropping::is_expected);
+    completion granted(dropping::is_expected);
     {
         auto s = kind.make(io->get_executor());
         s->start({queued, [s](error_code) {}});
         auto t = kind.make(io->get_executor());
-        t->start({on_its_way, [t](error_code) {}});
+        t->start({granted, [t](error_code) {}});
         t->grant();
     }
     io.reset();
     BOOST_TEST(queued.dropped());
-    BOOST_TEST(on_its_way.dropped());
+    BOOST_TEST(granted.dropped());
 }
 
-CONTRACT_WHERE(a_handlers_context_may_go_with_a_grant_on_its_way,
+CONTRACT_WHERE(a_handlers_context_may_be_destroyed_before_delivery,
                !kind.is_confined && !kind.is_broadcast && kind.has_several_waiters())
 {
     kit::drained_context home;
@@ -107,26 +107,26 @@ CONTRACT_WHERE(a_handlers_context_may_go_with_a_grant_on_its_way,
     elsewhere.reset();
     BOOST_TEST(lost.dropped());
     kit::poll_leaves_work(home);
-    BOOST_TEST(next.succeeded(), "the grant went down with the context");
+    BOOST_TEST(next.succeeded(), "the grant was lost with the context");
 }
 
-CONTRACT(a_handlers_context_may_go_after_the_object)
+CONTRACT(a_handlers_context_may_be_destroyed_after_the_object)
 {
     kit::drained_context home;
     std::optional<asio::io_context> elsewhere(std::in_place);
     completion queued(dropping::is_expected);
-    completion on_its_way(dropping::is_expected);
+    completion granted(dropping::is_expected);
     auto s = kind.make(home.get_executor());
     s->start_on(elsewhere->get_executor(), queued);
     auto t = kind.make(home.get_executor());
-    t->start_on(elsewhere->get_executor(), on_its_way);
+    t->start_on(elsewhere->get_executor(), granted);
     t->grant();
     s->destroy();
     t->destroy();
-    kit::poll_leaves_work(home); // one that is confined goes home first
+    kit::poll_leaves_work(home); // a confined operation ends on its strand first
     elsewhere.reset();
     BOOST_TEST(queued.dropped());
-    BOOST_TEST(on_its_way.dropped());
+    BOOST_TEST(granted.dropped());
 }
 
 CONTRACT(uses_the_associated_allocator_and_frees_before_the_handler)
@@ -152,7 +152,7 @@ CONTRACT(a_failed_allocation_changes_nothing)
     kit::allocation_plan plan;
     plan.fail = true;
     auto start_failing = [&] { s->start_in(plan, completion(dropping::is_expected)); };
-    BOOST_CHECK_THROW(start_failing(), std::bad_alloc); // while it would have to wait
+    BOOST_CHECK_THROW(start_failing(), std::bad_alloc); // the operation would have to wait
     completion waiting;
     s->start(waiting);
     s->grant();
@@ -162,9 +162,8 @@ CONTRACT(a_failed_allocation_changes_nothing)
     if (!kind.keeps_grants)
         return;
     s = kind.after(s);
-    if (s->available() == 0)
-        s->grant();
-    BOOST_CHECK_THROW(start_failing(), std::bad_alloc); // while it need not
+    grant_unless_available(*s);
+    BOOST_CHECK_THROW(start_failing(), std::bad_alloc); // the operation need not wait
     BOOST_TEST(s->available() == 1U, "the grant is lost");
 }
 

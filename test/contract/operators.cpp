@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Awaitable operators and parallel groups: whatever loses a race has consumed nothing.
+// Awaitable operators and parallel groups: an operation that loses a race has taken nothing.
 #include "contract/subject.hpp"
 #include "kit/run.hpp"
 
@@ -24,7 +24,7 @@ void spawn_and_finish(asio::io_context& io, std::function<asio::awaitable<void>(
     BOOST_TEST(finished);
 }
 
-// Counts a success; what it was given is dropped at the end.
+// Counts a success; the result is dropped at the end.
 asio::awaitable<void> take(subject& s, int& taken)
 {
     const auto result = co_await s.wait(by::as_tuple);
@@ -32,12 +32,12 @@ asio::awaitable<void> take(subject& s, int& taken)
         ++taken;
 }
 
-// The one of two that a race has left without its grant, if grants are for one each.
+// Checks that the loser of a race has not taken its grant, if a grant completes one wait.
 void check_loser(const kind& kind, const subject& a, const subject& b, std::size_t winner)
 {
     const subject& loser = winner == 0 ? b : a;
     if (!kind.is_broadcast && kind.keeps_grants)
-        BOOST_TEST(loser.available() == 1U, "the loser took its grant with it");
+        BOOST_TEST(loser.available() == 1U, "the loser took its grant");
 }
 
 BOOST_AUTO_TEST_SUITE(operators)
@@ -53,8 +53,8 @@ CONTRACT(losing_to_a_timer_loses_nothing)
         BOOST_TEST(first.index() == 1U);
         BOOST_TEST(s->available() == 0U);
 
-        // Both become ready in the same turn; whoever wins, the grant is still there, or
-        // it is in the result.
+        // Both become ready in the same turn. Whichever wins, the grant is still available or in
+        // the result.
         asio::post(io, [&] { s->grant(); });
         due.expires_at(asio::steady_timer::time_point::min());
         std::size_t winner = 0;
@@ -63,9 +63,9 @@ CONTRACT(losing_to_a_timer_loses_nothing)
                 co_await (s->wait(by::use_awaitable) || due.async_wait(asio::use_awaitable));
             winner = second.index();
         }
-        // A dropped lock or permit gives back; a dropped signal of a won race is used up.
+        // A dropped lock or permit is released; a dropped signal of a won race is used up.
         if (winner == 1 && kind.keeps_grants)
-            BOOST_TEST(s->available() == 1U, "the loser took the grant with it");
+            BOOST_TEST(s->available() == 1U, "the loser took the grant");
     });
 }
 
@@ -118,7 +118,7 @@ CONTRACT(both_of_two_complete)
     });
 }
 
-CONTRACT(a_cancelled_coroutine_consumes_nothing)
+CONTRACT(a_cancelled_coroutine_takes_nothing)
 {
     kit::drained_context io;
     auto s = kind.make(io.get_executor());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A waiting operation as the contract tests see it: one abstract class for all of them, so
-// that a test is compiled once, and not once for each operation.
+// A waiting operation under one abstract interface, so that a contract test is compiled once, and
+// not once for each operation.
 #pragma once
 
 #include "kit/completion.hpp"
@@ -39,8 +39,7 @@ using turnstile::error_code;
 using io_executor = asio::io_context::executor_type;
 using io_strand = asio::strand<io_executor>;
 
-// The part of a handler that is the test's. What the operation was given has been consumed
-// by the time `then` is called.
+// The test's part of a handler. `then` is called after the result has been consumed.
 class operation {
 public:
     using continuation = std::function<void(error_code)>;
@@ -49,7 +48,7 @@ public:
         : watch_(c.watched()), then_(std::move(then))
     {
     }
-    // Watched by nobody, which is cheaper where there are very many.
+    // Without a completion, which is cheaper for very many operations.
     explicit operation(continuation then) : then_(std::move(then)) {}
 
     operation&& with(asio::cancellation_slot slot) &&
@@ -76,7 +75,7 @@ private:
     continuation then_;
 };
 
-// What a coroutine was given: consumed, or given back by dropping it.
+// The result of a coroutine's wait. Dropping it instead of consuming it releases it.
 class taken {
 public:
     struct values {
@@ -100,7 +99,7 @@ private:
     std::unique_ptr<values> values_;
 };
 
-// What a coroutine can say to wait. Each is a path of its own.
+// The completion tokens of a coroutine. Each is a separate path through the library.
 enum class by {
     default_token,
     use_awaitable,
@@ -114,7 +113,7 @@ class subject {
 public:
     virtual ~subject() = default;
 
-    // Each kind of handler is a path of its own: without an executor, with one of each kind
+    // Each kind of handler is a separate path: without an executor, with an executor of each type
     // that is treated differently, with an allocator, with an immediate executor.
     virtual void start(operation op) = 0;
     virtual void start_on(const io_executor& executor, operation op) = 0;
@@ -128,12 +127,12 @@ public:
                                  kit::allocation_plan& memory, operation op) = 0;
 #endif
 
-    // An error is thrown by those that throw, and in the result of the others.
+    // Throws an error with the tokens that throw; with the others the error is in the result.
     virtual asio::awaitable<taken> wait(by token) = 0;
 #if TURNSTILE_TEST_HAS_CONTEXT
     virtual taken wait(const asio::yield_context& yield) = 0;
 #endif
-    // Returns what gets the future's result.
+    // Returns a function that gets the future's result.
     virtual std::function<taken()> start_future() = 0;
     virtual void start_detached() = 0;
 
@@ -141,7 +140,7 @@ public:
     virtual void grant() = 0;
     virtual std::size_t available() const = 0;
     virtual asio::any_io_executor executor() const = 0;
-    // What the operation's initiation says is its executor.
+    // The executor of the operation's initiation.
     virtual asio::any_io_executor initiation_executor() = 0;
     virtual void destroy() = 0;
 };
@@ -149,14 +148,14 @@ public:
 using subject_ptr = std::shared_ptr<subject>;
 
 // A token that starts nothing, and returns the executor of the initiation.
-struct ask_for_executor {};
+struct executor_query {};
 
 // A subject's name, its traits (see subjects.hpp), and how to make one.
 struct kind {
     std::string name;
     bool is_confined;
     bool is_broadcast;
-    bool stays_granted; // a broadcast that goes on once granted
+    bool stays_granted; // a broadcast whose grant remains
     bool keeps_grants;
     bool order_is_fifo;
     bool order_is_strict;
@@ -170,11 +169,11 @@ struct kind {
     std::function<subject_ptr(const asio::any_io_executor&)> make;
 
     bool has_several_waiters() const { return max_waiters > 1; }
-    // As many waiters as a test would like, if there may be so many.
+    // The number of waiters that a test asks for, or the maximum.
     std::size_t up_to(std::size_t waiters) const { return std::min(waiters, max_waiters); }
 
-    // For the next operation after one that has completed, or beside one that waits: the same
-    // subject, unless that is used up, or has no room for another.
+    // The subject for the next operation, after one that has completed or beside one that waits:
+    // the same subject, unless it cannot be used again, or allows no further waiter.
     subject_ptr after(const subject_ptr& s) const { return is_reusable ? s : make(s->executor()); }
     subject_ptr beside(const subject_ptr& s) const
     {
@@ -182,7 +181,14 @@ struct kind {
     }
 };
 
-// All subjects that were enrolled, by ENROLL_SUBJECTS.
+// Makes the next operation of the subject complete without waiting.
+inline void grant_unless_available(subject& s)
+{
+    if (s.available() == 0)
+        s.grant();
+}
+
+// All subjects that were enrolled with ENROLL_SUBJECTS.
 inline std::vector<kind>& kinds()
 {
     static std::vector<kind> all;
@@ -191,7 +197,7 @@ inline std::vector<kind>& kinds()
 
 using property_test = void (*)(const kind&);
 
-// One property: a test suite, with a case for each subject it makes sense for. It is filled
+// One property: a test suite with a case for each subject to which it applies. The suite is filled
 // when Boost.Test sets up its tree; by then every subject has been enrolled.
 class property final : public boost::unit_test::test_unit_generator {
 public:
@@ -201,8 +207,8 @@ public:
         std::size_t line;
     };
 
-    property(place where, property_test test, bool (*makes_sense)(const kind&))
-        : where_(where), test_(test), makes_sense_(makes_sense)
+    property(place where, property_test test, bool (*applies)(const kind&))
+        : where_(where), test_(test), applies_(applies)
     {
     }
 
@@ -214,18 +220,18 @@ public:
         for (const kind& k : kinds()) {
             const bool exempt =
                 std::count(k.exempt_from.begin(), k.exempt_from.end(), where_.name) != 0;
-            if (makes_sense_(k) && !exempt)
+            if (applies_(k) && !exempt)
                 suite->add(boost::unit_test::make_test_case([test = test_, &k] { test(k); }, k.name,
                                                             where_.file, where_.line));
         }
         return suite;
     }
 
-    static int enroll(place where, property_test test, bool (*makes_sense)(const kind&))
+    static int enroll(place where, property_test test, bool (*applies)(const kind&))
     {
         boost::unit_test::framework::current_auto_test_suite().add(
             boost::shared_ptr<boost::unit_test::test_unit_generator>(
-                new property(where, test, makes_sense)),
+                new property(where, test, applies)),
             boost::unit_test::decorator::collector_t::instance());
         return 0;
     }
@@ -233,12 +239,12 @@ public:
 private:
     place where_;
     property_test test_;
-    bool (*makes_sense_)(const kind&);
+    bool (*applies_)(const kind&);
     mutable bool done_ = false;
 };
 
-// A property of every subject, or of those for which the condition holds. Its body, which
-// follows, is a function of `kind`.
+// Defines a property of every subject, or of the subjects for which the condition holds. Its body
+// follows, as a function of `kind`.
 #define CONTRACT(name) CONTRACT_WHERE(name, true)
 #define CONTRACT_WHERE(name, condition)                                         \
     void name(const contract::kind&);                                           \
@@ -250,10 +256,10 @@ private:
 } // namespace contract
 
 template <class... Signatures>
-class boost::asio::async_result<contract::ask_for_executor, Signatures...> {
+class boost::asio::async_result<contract::executor_query, Signatures...> {
 public:
     template <class Initiation, class... Args>
-    static any_io_executor initiate(Initiation&& initiation, contract::ask_for_executor, Args&&...)
+    static any_io_executor initiate(Initiation&& initiation, contract::executor_query, Args&&...)
     {
         if constexpr (requires { typename std::decay_t<Initiation>::executor_type; })
             return initiation.get_executor();

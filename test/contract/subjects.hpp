@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a subject of the contract is made of, for test/contract/subjects/<primitive>.hpp. To
-// add a primitive: write its subjects there, and beside it a .cpp with
+// The parts of a subject of the contract, for test/contract/subjects/<primitive>.hpp. To add a
+// primitive: write its subjects there, and beside it a .cpp with
 // ENROLL_SUBJECTS(<primitive>_subjects).
 //
-// A subject is made so that an operation started now has to wait:
+// A subject is made so that an operation started on it has to wait:
 //   async_op(token), async_op()   the operation, also with its default token
-//   grant()                       lets one go (or all, if it is a broadcast)
-//   consume(values...)            takes what a completed operation was given, so that the next
-//                                 one waits again
-//   available()                   how many grants are stored
-//   try_op()                      the operation, if it need not wait; leave it out if there
-//                                 is no such thing
-//   after_error(ec)               called in the handler of whatever completes with an error;
-//                                 nothing to do by default
+//   grant()                       completes one wait (or all, if it is a broadcast)
+//   consume(values...)            takes the result of a completed operation, so that the next one
+//                                 waits again
+//   available()                   the number of stored grants
+//   try_op()                      the operation without waiting; left out if there is none
+//   after_error(ec)               called in the handler of each operation that completes with an
+//                                 error; does nothing by default
 //   object, destroy()             the object, from subject_base
 //
-// and says by these how it differs from a semaphore; the values in brackets are those of
+// These constants say how it differs from a semaphore. The values in brackets are those of
 // subject_traits, the base of subject_base:
-//   is_broadcast [false]     a grant lets everybody go who waits
-//   is_spent [false]         a broadcast is over with that; otherwise it stays granted
-//   keeps_grants [true]      a grant while nobody waits is stored; not so with a notification
-//   capacity [1]             how many grants can be stored
-//   max_waiters [no limit]   how many operations may wait at a time
-//   is_reusable [true]       there can be a grant, a completion, and another grant
-//   order_is_fifo [true]     who came first goes first
-//   order_is_strict [true]   also before those who come while it goes; not if each operation has
-//                            an object of its own, or may look and wait again
+//   is_broadcast [false]     a grant completes all waits
+//   is_spent [false]         such a grant does not remain for later operations
+//   keeps_grants [true]      a grant without a waiter is stored; a notification is not
+//   capacity [1]             the number of grants that can be stored
+//   max_waiters [no limit]   the number of operations that may wait at a time
+//   is_reusable [true]       a grant and a completion may be followed by another grant
+//   order_is_fifo [true]     waits complete in the order of their start
+//   order_is_strict [true]   a waiter is also served before operations that are started while it is
+//                            delivered; not if each operation has an object of its own, or may test
+//                            its condition and wait again
 //   rebinds_executor [true]  the object has rebind_executor
-//   exempt_from [none]       names of properties that make no sense for it: say why
+//   exempt_from [none]       the names of properties that do not apply, with a comment that says
+//   why
 //
 // For instance:
-//   shared_mutex lock_shared, latch, counter   is_broadcast, and grant() harmless if repeated
+//   shared_mutex lock_shared, latch, counter   is_broadcast; grant() may be repeated
 //   shared_mutex upgrade                       max_waiters = 1
 //   condition                                  keeps_grants = false, after_error unlocks
 //   barrier, condition with notify_all         is_broadcast, is_spent, keeps_grants = false
-//   queue                                      as it is; pop: grant() pushes, push: grant() pops
-//   watch                                      is_broadcast, is_spent
-//   oneshot                                    max_waiters = 1, is_reusable = false
-//   rate_limiter                               grant() moves the clock; exempt_from the sweep
-//                                              if it needs a real timer: those need an
-//                                              io_context
+//   queue                                      the defaults; pop: grant() pushes, push: grant()
+//   pops watch                                      is_broadcast, is_spent oneshot max_waiters = 1,
+//   is_reusable = false rate_limiter                               grant() moves the clock;
+//   exempt_from the sweep if it
+//                                              needs a real timer, and with it an io_context
 #pragma once
 
 #include "contract/subject.hpp"
@@ -60,7 +60,7 @@ namespace contract {
 using turnstile::strand_confined;
 using turnstile::thread_safe;
 
-// What holds unless a subject says otherwise.
+// The default values.
 struct subject_traits {
     static constexpr bool is_broadcast = false;
     static constexpr bool is_spent = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Cancel at step k, for every k, in every order a seed can think of.
+// Cancels an operation at step k, for every k, in the random order of each seed.
 #include "contract/subject.hpp"
 #include "kit/chaos_executor.hpp"
 #include "kit/seed.hpp"
@@ -19,11 +19,11 @@ struct victim {
     completion result;
     asio::cancellation_signal signal;
     bool started = false;
-    std::size_t place = 0;  // in the order of the starts
-    bool was_there = false; // at a grant for everybody
+    std::size_t place = 0;    // in the order of the starts
+    bool was_waiting = false; // at a grant that completes all waits
 };
 
-// Five operations, and grants for all of them, in a shuffled world.
+// Five operations, and a grant for each, on a context that runs functions in random order.
 class shuffled_run {
 public:
     shuffled_run(const kind& kind, std::uint64_t seed)
@@ -40,7 +40,7 @@ public:
         }
     }
 
-    // Cancels one of the operations after k steps; whether the run lasted that long.
+    // Cancels one of the operations after k steps. Returns false if the run ended before.
     bool cancel_after(std::size_t k)
     {
         for (std::size_t step = 0; step != k; ++step) {
@@ -62,7 +62,7 @@ public:
         else
             BOOST_TEST_REQUIRE(grants_ == successes() + subject_->available());
         for (victim& op : ops_) {
-            // There was a grant for each, so nobody is left behind.
+            // There was a grant for each operation, so all have completed.
             BOOST_TEST_REQUIRE(op.result.done());
             if (&op != &ops_[chosen_])
                 BOOST_TEST(!op.result.aborted());
@@ -79,7 +79,8 @@ public:
         std::sort(served.begin(), served.end(),
                   [](const victim* a, const victim* b) { return a->place < b->place; });
         for (std::size_t i = 1; i < served.size(); ++i)
-            BOOST_TEST(served[i - 1]->result.before(served[i]->result), "one was overtaken");
+            BOOST_TEST(served[i - 1]->result.before(served[i]->result),
+                       "an operation was overtaken");
     }
 
 private:
@@ -103,17 +104,17 @@ private:
         return op.started && !op.result.done() && !was_cancelled;
     }
 
-    // Where a grant is for those who wait at the time: it must have reached them. Only what
-    // was on its way to the cancelled one, and found nobody else, may be gone.
+    // For grants that are not stored: a grant must have reached the operations that waited for it.
+    // Only the grant of the cancelled operation may be lost, if no other operation waited.
     void check_grants_that_pass_by()
     {
         for (const victim& op : ops_)
-            BOOST_TEST((op.result.done() || !op.was_there));
+            BOOST_TEST((op.result.done() || !op.was_waiting));
         BOOST_TEST(successes() + (ops_[chosen_].result.aborted() ? 1U : 0U) >= received_);
         if (!kind_.is_broadcast)
             BOOST_TEST(successes() <= grants_);
 
-        // Who came after the last grant waits for another.
+        // An operation started after the last grant waits for another one.
         while (done() != ops_.size()) {
             const std::size_t expected = kind_.is_broadcast ? ops_.size() : done() + 1;
             subject_->grant();
@@ -124,19 +125,20 @@ private:
 
     void grant_one()
     {
-        // No more than can be stored may be out at a time: try again after the others, unless
-        // nobody is left to use it.
+        // No more grants than can be stored may exist at a time: try again after the other
+        // functions, unless all operations have completed.
         if (kind_.keeps_grants && !kind_.is_broadcast && grants_ - successes() == kind_.capacity) {
-            if (done() != ops_.size() && ++retries_ < 1000) // a grant that is lost ends it
+            if (done() != ops_.size() &&
+                ++retries_ < 1000) // the bound matters only if a grant is lost
                 asio::post(chaos_.get_executor(), [this] { grant_one(); });
             return;
         }
         ++grants_;
         if (kind_.is_broadcast) {
             for (victim& op : ops_)
-                op.was_there |= is_waiting(op);
+                op.was_waiting |= is_waiting(op);
         } else if (count([this](const victim& op) { return is_waiting(op); }) + successes() >
-                   received_) { // more wait than have a grant on its way to them
+                   received_) { // an operation waits that has no grant yet
             ++received_;
         }
         subject_->grant();
@@ -150,7 +152,7 @@ private:
     std::size_t starts_ = 0;
     std::size_t grants_ = 0;
     int retries_ = 0;
-    std::size_t received_ = 0; // grants that somebody waited for
+    std::size_t received_ = 0; // grants that an operation waited for
     bool cancelled_ = false;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Every completion token works on every operation, whether it has to wait or not.
+// Every completion token works with every operation, whether it must wait or not.
 #include "contract/subject.hpp"
 #include "kit/run.hpp"
 
@@ -40,7 +40,7 @@ asio::awaitable<void> wait_and_consume(subject& s, by token)
     result.consume();
 }
 
-// A coroutine that says it so succeeds, whether it waits or need not.
+// A coroutine that awaits with this token succeeds, whether it must wait or not.
 void coroutine_succeeds(const kind& kind, by token)
 {
     waiting_and_ready(kind, [&](asio::io_context& io, subject& s, bool ready) {
@@ -92,7 +92,7 @@ CONTRACT(detached)
     auto s = kind.make(io.get_executor());
     s->start_detached();
     s->grant();
-    kit::run(io); // what was granted is dropped, and so given back, where that is possible
+    kit::run(io); // the result is dropped, and so released where that is possible
 }
 
 CONTRACT(an_error_is_thrown_into_the_coroutine)
@@ -150,8 +150,7 @@ CONTRACT_WHERE(a_coroutine_that_need_not_wait_does_not_suspend, kind.keeps_grant
         io,
         [&]() -> asio::awaitable<void> {
             for (int round = 0; round != 2; ++round) {
-                if (s->available() == 0)
-                    s->grant();
+                grant_unless_available(*s);
                 auto posted_ran = std::make_shared<bool>(false);
                 asio::post(io, [posted_ran] { *posted_ran = true; });
                 co_await wait_and_consume(*s, by::as_tuple);
@@ -164,7 +163,7 @@ CONTRACT_WHERE(a_coroutine_that_need_not_wait_does_not_suspend, kind.keeps_grant
     BOOST_TEST(suspended <= 1); // one, if the thread's budget happened to be spent
 }
 
-CONTRACT_WHERE(a_loop_that_never_waits_lets_others_in, kind.keeps_grants)
+CONTRACT_WHERE(a_loop_that_never_waits_lets_other_handlers_run, kind.keeps_grants)
 {
     kit::drained_context io;
     auto s = kind.make(io.get_executor());
@@ -175,8 +174,7 @@ CONTRACT_WHERE(a_loop_that_never_waits_lets_others_in, kind.keeps_grants)
         [&]() -> asio::awaitable<void> {
             asio::post(io, [&] { other_ran = true; });
             while (!other_ran && ++rounds != 1000) {
-                if (s->available() == 0)
-                    s->grant();
+                grant_unless_available(*s);
                 co_await wait_and_consume(*s, by::as_tuple);
                 s = kind.after(s);
             }
@@ -198,8 +196,7 @@ CONTRACT(yield_context)
             s->wait(yield).consume(); // waiting
             if (kind.keeps_grants) {
                 s = kind.after(s);
-                if (s->available() == 0)
-                    s->grant();
+                grant_unless_available(*s);
                 s->wait(yield).consume(); // ready
             }
             finished = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Every public enumeration, of all layers, has names.
+// Every public enumeration of every layer has names.
 #include <turnstile/turnstile.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -20,14 +20,14 @@ void has_names(std::initializer_list<std::pair<E, std::string_view>> names)
         BOOST_TEST(to_string(value) == name);
         BOOST_TEST(fmt::format("{}", value) == name);
         BOOST_TEST(fmt::format("{:>20}", value) == fmt::format("{:>20}", name));
-        BOOST_TEST(static_cast<int>(value) == next++); // so that none is left out
+        BOOST_TEST(static_cast<int>(value) == next++); // no enumerator is left out
     }
     BOOST_TEST(to_string(static_cast<E>(next)) == "unknown");
 }
 
 BOOST_AUTO_TEST_SUITE(enum_names)
 
-BOOST_AUTO_TEST_CASE(of_locks_and_barriers)
+BOOST_AUTO_TEST_CASE(the_enumerations_of_locks_and_barriers_have_names)
 {
     has_names<lock_preference>({{lock_preference::fair, "fair"},
                                 {lock_preference::prefer_readers, "prefer_readers"},
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(of_locks_and_barriers)
                                 {cancelled_party::breaks_barrier, "breaks_barrier"}});
 }
 
-BOOST_AUTO_TEST_CASE(of_channels)
+BOOST_AUTO_TEST_CASE(the_enumerations_of_channels_have_names)
 {
     has_names<overflow>({{overflow::wait, "wait"},
                          {overflow::drop_oldest, "drop_oldest"},
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(of_channels)
     has_names<close_mode>({{close_mode::drain, "drain"}, {close_mode::discard, "discard"}});
 }
 
-BOOST_AUTO_TEST_CASE(of_stages)
+BOOST_AUTO_TEST_CASE(the_enumerations_of_stages_have_names)
 {
     has_names<circuit_state>({{circuit_state::closed, "closed"},
                               {circuit_state::open, "open"},
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(of_stages)
                                       {rate_limiter_event::limits_changed, "limits_changed"}});
 }
 
-BOOST_AUTO_TEST_CASE(of_errors_they_are_the_messages)
+BOOST_AUTO_TEST_CASE(the_name_of_an_error_is_its_message)
 {
     for (int value = 1; value <= static_cast<int>(errc::context_mismatch); ++value) {
         const auto code = static_cast<errc>(value);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(of_errors_they_are_the_messages)
     BOOST_TEST(to_string(errc{}) == "unknown turnstile error");
 }
 
-BOOST_AUTO_TEST_CASE(they_are_constants)
+BOOST_AUTO_TEST_CASE(names_are_constant_expressions)
 {
     static_assert(to_string(circuit_state::half_open) == "half_open");
     static_assert(!detail::named_enum<detail::lock_mode>);

@@ -35,14 +35,14 @@ BOOST_AUTO_TEST_CASE(every_error_has_a_message_of_its_own)
                "unknown turnstile error 999");
 }
 
-BOOST_AUTO_TEST_CASE(errors_are_false_only_when_there_is_none)
+BOOST_AUTO_TEST_CASE(every_error_is_true)
 {
     for (errc code : all_errors)
         BOOST_TEST(bool(error_code(code)));
     BOOST_TEST(std::string(turnstile::error_category().name()) == "turnstile");
 }
 
-BOOST_AUTO_TEST_CASE(errors_compare_with_the_fitting_conditions)
+BOOST_AUTO_TEST_CASE(errors_compare_equal_to_the_matching_conditions)
 {
     const auto same = [](errc code, std::errc condition) {
         return error_code(code) == boost::system::errc::make_error_condition(
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(errors_compare_with_the_fitting_conditions)
     BOOST_TEST(!same(errc::closed, std::errc::timed_out));
 }
 
-BOOST_AUTO_TEST_CASE(throw_if_throws_the_error_and_says_where)
+BOOST_AUTO_TEST_CASE(throw_if_throws_the_error_with_its_location)
 {
     turnstile::detail::throw_if(error_code(), "nowhere");
     BOOST_CHECK_EXCEPTION(turnstile::detail::throw_if(errc::closed, "somewhere"),

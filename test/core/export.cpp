@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-BOOST_AUTO_TEST_CASE(an_exported_function_is_one_and_the_same_everywhere)
+BOOST_AUTO_TEST_CASE(an_exported_object_has_one_address_in_library_and_program)
 {
     BOOST_TEST(&turnstile::error_category() == &turnstile::make_error_code({}).category());
 }

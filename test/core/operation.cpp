@@ -36,7 +36,7 @@ using signature = turnstile::operation_signature_t<Op>;
 template <class A, class B>
 constexpr bool same = std::is_same_v<A, B>;
 
-// --- What is an operation, and with which signature.
+// --- Operations and their signatures.
 
 using deferred_timer = decltype(std::declval<asio::steady_timer&>().async_wait(asio::deferred));
 using deferred_acquire =
@@ -97,7 +97,7 @@ static_assert(turnstile::stage_for<pass_through, deferred_timer>);
 static_assert(!turnstile::stage_for<changes_the_signature, deferred_timer>);
 static_assert(!turnstile::stage_for<int, deferred_timer>);
 
-// --- What a result says.
+// --- Results.
 
 static_assert(detail::result_traits<void(error_code, int)>::can_make_failure);
 static_assert(detail::result_traits<void(const error_code&)>::reports_failure);
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_failure_is_written_in_the_form_of_the_signature)
     BOOST_TEST(std::get<1>(result) == 5);
 }
 
-// --- Starting.
+// --- Starting an operation.
 
 BOOST_AUTO_TEST_CASE(both_kinds_of_operation_start_with_a_handler)
 {
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(both_kinds_of_operation_start_with_a_handler)
     BOOST_TEST(ran);
 }
 
-BOOST_AUTO_TEST_CASE(what_the_initiation_throws_is_delivered_later_as_a_failure)
+BOOST_AUTO_TEST_CASE(an_exception_of_the_initiation_is_delivered_later_as_a_failure)
 {
     kit::drained_context io;
     kit::completion failed;
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_signature_without_a_place_for_failure_throws_it)
     BOOST_CHECK_THROW(detail::start(failing, io.get_executor(), [](int) {}), std::runtime_error);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_associated_with_the_handler_goes_with_it)
+BOOST_AUTO_TEST_CASE(the_associations_of_the_handler_are_kept)
 {
     kit::drained_context io;
     kit::allocation_plan plan;
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(what_is_associated_with_the_handler_goes_with_it)
     BOOST_TEST((live == 0U));
 }
 
-BOOST_AUTO_TEST_CASE(a_handler_is_not_asked_for_its_allocator_once_it_was_moved_from)
+BOOST_AUTO_TEST_CASE(a_moved_from_handler_is_not_queried_for_its_allocator)
 {
     struct handler {
         using allocator_type = std::allocator<void>;
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(a_handler_is_not_asked_for_its_allocator_once_it_was_moved_
     BOOST_TEST(called);
 }
 
-// An operation `void(error_code)` whose initiation is what a test says.
+// An operation `void(error_code)` with the given initiation.
 template <class Initiation>
 auto operation_of(Initiation initiation)
 {
@@ -306,7 +306,8 @@ auto operation_of(Initiation initiation)
     };
 }
 
-BOOST_AUTO_TEST_CASE(the_handlers_memory_is_free_when_it_runs_before_the_initiation_ends)
+BOOST_AUTO_TEST_CASE(
+    the_handlers_memory_is_free_when_the_handler_runs_before_the_initiation_returns)
 {
     kit::drained_context io;
     kit::allocation_plan plan;
@@ -321,7 +322,7 @@ BOOST_AUTO_TEST_CASE(the_handlers_memory_is_free_when_it_runs_before_the_initiat
     BOOST_TEST(plan.allocated == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(who_has_passed_the_handler_on_and_then_throws_completes_once)
+BOOST_AUTO_TEST_CASE(an_initiation_that_passes_the_handler_on_and_then_throws_completes_once)
 {
     kit::drained_context io;
     const auto late = operation_of([&](auto handler) {
@@ -342,7 +343,7 @@ BOOST_AUTO_TEST_CASE(who_has_passed_the_handler_on_and_then_throws_completes_onc
     BOOST_TEST(at_once.error() == refused);
 }
 
-BOOST_AUTO_TEST_CASE(a_handler_destroyed_by_another_thread_still_hears_of_the_failure)
+BOOST_AUTO_TEST_CASE(a_handler_destroyed_by_another_thread_is_called_with_the_failure)
 {
     kit::drained_context io;
     const auto failing = operation_of([](auto handler) {
@@ -355,7 +356,7 @@ BOOST_AUTO_TEST_CASE(a_handler_destroyed_by_another_thread_still_hears_of_the_fa
     BOOST_TEST(c.error() == no_memory);
 }
 
-BOOST_AUTO_TEST_CASE(a_handler_that_the_initiation_destroys_is_gone)
+BOOST_AUTO_TEST_CASE(a_handler_that_the_initiation_destroys_is_dropped)
 {
     kit::drained_context io;
     kit::allocation_plan plan;
@@ -366,7 +367,7 @@ BOOST_AUTO_TEST_CASE(a_handler_that_the_initiation_destroys_is_gone)
     BOOST_TEST(plan.live() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_handler_throws_inside_the_initiation_is_not_its_failure)
+BOOST_AUTO_TEST_CASE(an_exception_of_a_handler_inside_the_initiation_is_no_failure_of_the_operation)
 {
     kit::drained_context io;
     int calls = 0;
@@ -381,7 +382,7 @@ BOOST_AUTO_TEST_CASE(what_a_handler_throws_inside_the_initiation_is_not_its_fail
     BOOST_TEST(calls == 1);
 }
 
-BOOST_AUTO_TEST_CASE(in_a_completion_a_start_without_memory_calls_the_handler)
+BOOST_AUTO_TEST_CASE(a_start_without_memory_inside_a_completion_calls_the_handler)
 {
     kit::drained_context io;
     kit::allocation_plan plan;
@@ -394,7 +395,7 @@ BOOST_AUTO_TEST_CASE(in_a_completion_a_start_without_memory_calls_the_handler)
     BOOST_TEST(c.error() == no_memory);
 }
 
-BOOST_AUTO_TEST_CASE(an_observer_sees_the_failure_and_is_gone_before_the_handler_runs)
+BOOST_AUTO_TEST_CASE(an_observer_sees_the_failure_and_is_destroyed_before_the_handler_runs)
 {
     kit::drained_context io;
     asio::cancellation_signal signal;

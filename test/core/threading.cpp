@@ -36,27 +36,27 @@ static_assert(std::is_empty_v<strand_confined::mutex_type>);
 
 BOOST_AUTO_TEST_SUITE(threading)
 
-template <class Cell>
+template <class Atomic>
 void behaves_like_an_atomic()
 {
     constexpr auto relaxed = std::memory_order_relaxed;
-    Cell cell(1);
-    cell.store(4, relaxed);
-    BOOST_TEST(cell.fetch_add(5, relaxed) == 4);
-    BOOST_TEST(cell.fetch_sub(2, relaxed) == 9);
-    BOOST_TEST(cell.load(relaxed) == 7);
+    Atomic atomic(1);
+    atomic.store(4, relaxed);
+    BOOST_TEST(atomic.fetch_add(5, relaxed) == 4);
+    BOOST_TEST(atomic.fetch_sub(2, relaxed) == 9);
+    BOOST_TEST(atomic.load(relaxed) == 7);
     const auto double_if_odd = [](int& value) {
         const bool is_odd = value % 2 != 0;
         value *= 2;
         return is_odd;
     };
-    BOOST_TEST(cell.update(double_if_odd, relaxed));
-    BOOST_TEST(cell.load(relaxed) == 14);
-    BOOST_TEST(!cell.update(double_if_odd, relaxed));
-    BOOST_TEST(cell.load(relaxed) == 14);
-    BOOST_TEST(turnstile::detail::set_bits(cell, 3) == 14);
-    BOOST_TEST(cell.load(relaxed) == 15);
-    BOOST_TEST(turnstile::detail::set_bits(cell, 3) == 15);
+    BOOST_TEST(atomic.update(double_if_odd, relaxed));
+    BOOST_TEST(atomic.load(relaxed) == 14);
+    BOOST_TEST(!atomic.update(double_if_odd, relaxed));
+    BOOST_TEST(atomic.load(relaxed) == 14);
+    BOOST_TEST(turnstile::detail::set_bits(atomic, 3) == 14);
+    BOOST_TEST(atomic.load(relaxed) == 15);
+    BOOST_TEST(turnstile::detail::set_bits(atomic, 3) == 15);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(the_atomic_of_a_policy_behaves_like_an_atomic, P, kit::policies)
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_atomic_of_a_policy_behaves_like_an_atomic, P, 
     behaves_like_an_atomic<typename P::template atomic_type<int>>();
 }
 
-BOOST_AUTO_TEST_CASE(a_call_from_outside_a_running_strand_is_noticed)
+BOOST_AUTO_TEST_CASE(a_call_from_outside_a_running_strand_is_detected)
 {
     asio::io_context io;
     auto strand = asio::make_strand(io);
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_call_from_outside_a_running_strand_is_noticed)
     state.retire();
 }
 
-BOOST_AUTO_TEST_CASE(a_call_from_outside_a_running_context_is_noticed)
+BOOST_AUTO_TEST_CASE(a_call_from_outside_a_running_context_is_detected)
 {
     asio::io_context io;
     turnstile::detail::semaphore_state<strand_confined> state(io.get_executor(), 1U, 1U);
@@ -109,8 +109,8 @@ BOOST_AUTO_TEST_CASE(a_call_from_outside_a_running_context_is_noticed)
     state.retire();
 }
 
-// The context has not stopped, but nobody runs it any more.
-BOOST_AUTO_TEST_CASE(a_call_after_a_thread_that_has_ended_is_let_pass)
+// The context has not stopped, but no thread runs it.
+BOOST_AUTO_TEST_CASE(a_call_after_the_end_of_the_running_thread_is_accepted)
 {
     asio::io_context io;
     const auto work = asio::make_work_guard(io);
@@ -124,9 +124,9 @@ BOOST_AUTO_TEST_CASE(a_call_after_a_thread_that_has_ended_is_let_pass)
 }
 
 #ifndef NDEBUG
-// Two threads run a context that has no strand. A call by one of them is noticed if the other is
-// just in a completion of the same object.
-BOOST_AUTO_TEST_CASE(a_call_beside_a_completion_is_noticed)
+// Two threads run a context without a strand. A call by one thread is detected while the other
+// thread is inside a completion of the same object.
+BOOST_AUTO_TEST_CASE(a_call_during_a_completion_on_another_thread_is_detected)
 {
     asio::thread_pool pool(2);
     using state_type = turnstile::detail::semaphore_state<strand_confined>;
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_call_beside_a_completion_is_noticed)
 }
 #endif
 
-BOOST_AUTO_TEST_CASE(a_call_where_nothing_can_be_told_is_let_pass)
+BOOST_AUTO_TEST_CASE(a_call_that_cannot_be_classified_is_accepted)
 {
     asio::io_context io;
     turnstile::detail::semaphore_state<strand_confined> state(io.get_executor(), 1U, 1U);
@@ -169,10 +169,10 @@ BOOST_AUTO_TEST_CASE(a_call_where_nothing_can_be_told_is_let_pass)
     state.retire();
 }
 
-// Not with sanitizers: that for threads does not start any in a forked process.
+// Not with sanitizers: the thread sanitizer starts no threads in a forked process.
 #if !defined(NDEBUG) && !defined(TURNSTILE_SANITIZED) && __has_include(<sys/wait.h>)
 
-// Whether f ends its process by an assertion that fails. It runs in a process of its own.
+// Whether an assertion fails in f, which runs in a process of its own.
 template <class F>
 bool fails_an_assertion(F f)
 {
@@ -199,7 +199,7 @@ bool is_caught(void (*use)(Object&), Args... args)
         std::promise<void> end;
         std::thread worker([&] {
             asio::post(io, [&] {
-                use(object); // right here, and remembered
+                use(object); // allowed, and recorded as the running thread
                 inside.set_value();
                 end.get_future().wait();
             });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Not run with the others: test.core.watchdog runs it to see that the watchdog ends it.
+// Disabled: test.core.watchdog runs this case to check that the watchdog ends it.
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

@@ -17,7 +17,7 @@ constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
 constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 
-// Numbers at which a sum or a product just fits, or just does not, and arbitrary ones.
+// Numbers whose sums or products just fit or just overflow, and random ones.
 std::vector<std::int64_t> numbers()
 {
     std::vector<std::int64_t> result = {
@@ -43,7 +43,7 @@ void for_each_pair(F f)
 
 BOOST_AUTO_TEST_SUITE(checked_arithmetic)
 
-BOOST_AUTO_TEST_CASE(overflows_are_seen_at_the_ends)
+BOOST_AUTO_TEST_CASE(overflow_is_detected_at_both_ends)
 {
     std::int64_t result = 0;
     BOOST_TEST(!detail::portable::add_overflows(most - 1, 1, result));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// A drain that cannot post its successor, since the executor has no memory for it, does all of
-// the work itself.
+// The drain runs ready waiters in batches. A drain that cannot post its successor, because the
+// executor throws std::bad_alloc, runs all waiters itself.
+#include "kit/chaos_executor.hpp"
 #include "kit/completion.hpp"
 #include "kit/run.hpp"
 #include "kit/wrapping_executor.hpp"
@@ -23,10 +24,7 @@ using kit::completion;
 using events = std::tuple<turnstile::event, turnstile::local::event>;
 
 struct fixture {
-    asio::any_io_executor executor()
-    {
-        return kit::wrapping_executor{io.get_executor(), kit::refusal{&refuses}};
-    }
+    asio::any_io_executor executor() { return kit::refusing_executor(io, refuses); }
 
     kit::drained_context io;
     bool refuses = false;
@@ -34,8 +32,9 @@ struct fixture {
 
 BOOST_AUTO_TEST_SUITE(completion_drain)
 
-// More than a drain runs if another can go on.
-BOOST_AUTO_TEST_CASE_TEMPLATE(all_go_although_no_other_drain_can_help, Event, events)
+// 300 waiters are more than one batch.
+BOOST_AUTO_TEST_CASE_TEMPLATE(all_waiters_complete_although_no_next_drain_can_be_posted, Event,
+                              events)
 {
     fixture f;
     Event e(f.executor());
@@ -49,7 +48,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(all_go_although_no_other_drain_can_help, Event, ev
         BOOST_TEST(c.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(the_work_is_another_drains_when_there_is_memory_again, Event, events)
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_next_drain_takes_over_when_there_is_memory_again, Event, events)
 {
     fixture f;
     Event e(f.executor());
@@ -66,8 +65,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_work_is_another_drains_when_there_is_memory_ag
         BOOST_TEST(c.succeeded());
 }
 
-// Then there is nobody to run the others, until the next wake-up.
-BOOST_AUTO_TEST_CASE_TEMPLATE(the_others_outlast_one_that_throws_meanwhile, Event, events)
+// Without memory for another drain the other waiters stay ready until the next wake-up.
+BOOST_AUTO_TEST_CASE_TEMPLATE(ready_waiters_survive_a_handler_that_throws_without_memory, Event,
+                              events)
 {
     struct thrown {};
     fixture f;
@@ -89,8 +89,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_others_outlast_one_that_throws_meanwhile, Even
     BOOST_TEST(next.succeeded());
 }
 
-// There is no next wake-up then.
-BOOST_AUTO_TEST_CASE_TEMPLATE(all_are_aborted_although_no_other_drain_can_help, Event, events)
+// A destroyed object has no next wake-up.
+BOOST_AUTO_TEST_CASE_TEMPLATE(all_waiters_are_aborted_although_no_next_drain_can_be_posted, Event,
+                              events)
 {
     fixture f;
     std::optional<Event> e(std::in_place, f.executor());
@@ -104,8 +105,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(all_are_aborted_although_no_other_drain_can_help, 
         BOOST_TEST(c.aborted());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(those_after_one_that_throws_have_a_drain_as_soon_as_can_be, Event,
-                              events)
+BOOST_AUTO_TEST_CASE_TEMPLATE(
+    waiters_behind_a_handler_that_throws_get_a_drain_as_soon_as_there_is_memory, Event, events)
 {
     struct thrown {};
     fixture f;
@@ -123,6 +124,56 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(those_after_one_that_throws_have_a_drain_as_soon_a
     BOOST_TEST(!kit::poll_leaves_work(f.io));
     for (auto& c : all)
         BOOST_TEST(c.aborted());
+}
+
+BOOST_AUTO_TEST_CASE(a_wake_up_that_cannot_be_posted_is_delivered_with_the_next_one)
+{
+    kit::chaos_context chaos(1);
+    bool refuse = false;
+    turnstile::local::event e{asio::any_io_executor(kit::refusing_executor(chaos, refuse))};
+    std::vector<completion> all(3);
+    for (auto& c : all)
+        e.async_wait(c.handler([] {}));
+    refuse = true;
+    e.set();
+    refuse = false;
+    chaos.run();
+    BOOST_TEST(!all[0].done());
+    completion next;
+    e.async_wait(next.handler([] {}));
+    chaos.run();
+    for (auto& c : all)
+        BOOST_TEST(c.succeeded());
+    BOOST_TEST(next.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_wake_up_of_many_waiters_takes_few_posts, Event, events)
+{
+    asio::io_context io;
+    Event e(io);
+    int woken = 0;
+    for (int i = 0; i != 1000; ++i)
+        e.async_wait([&](turnstile::error_code) { ++woken; });
+    e.set();
+    const std::size_t handlers = io.run();
+    BOOST_TEST(woken == 1000);
+    BOOST_TEST(handlers == 9U); // 1000 / 128, rounded up, and one drain that finds no waiter
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_posted_meanwhile_runs_between_two_batches, Event, events)
+{
+    asio::io_context io;
+    Event e(io);
+    int woken = 0;
+    int woken_before_other = -1;
+    for (int i = 0; i != 1000; ++i)
+        e.async_wait([&](turnstile::error_code) { ++woken; });
+    asio::post(io, [&] {
+        e.set();
+        asio::post(io, [&] { woken_before_other = woken; });
+    });
+    io.run();
+    BOOST_TEST(woken_before_other < 1000);
 }
 
 template <class Executor, class Event>
@@ -143,7 +194,7 @@ void stops_soon(const Executor& executor, asio::io_context& io)
     BOOST_TEST(woken == 300);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_stopped_context_soon_runs_no_more_of_a_drain, Event, events)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_drain_stops_soon_after_its_context, Event, events)
 {
     asio::io_context io;
     stops_soon<asio::io_context::executor_type, Event>(io.get_executor(), io);

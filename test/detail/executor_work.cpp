@@ -10,15 +10,14 @@
 namespace {
 
 namespace asio = boost::asio;
-using turnstile::detail::executor_work;
 
-BOOST_AUTO_TEST_SUITE(core_executor_work)
+BOOST_AUTO_TEST_SUITE(executor_work)
 
 template <class Executor>
 void keeps_running(asio::io_context& io, const Executor& executor)
 {
     {
-        const executor_work<Executor> work(executor);
+        const turnstile::detail::executor_work<Executor> work(executor);
         BOOST_TEST(kit::poll_leaves_work(io));
         BOOST_TEST((work.get_executor() == executor));
     }

@@ -16,7 +16,7 @@ namespace {
 using turnstile::listener_id;
 
 template <class Threading>
-struct told {
+struct recorded_list {
     turnstile::detail::listener_list<int, Threading> list;
     std::string log;
 
@@ -24,7 +24,7 @@ struct told {
     {
         return list.add([this, name](int event) { log += name + std::to_string(event) + ' '; });
     }
-    void tell(int event)
+    void raise(int event)
     {
         list.publish(event);
         list.dispatch();
@@ -33,9 +33,9 @@ struct told {
 
 BOOST_AUTO_TEST_SUITE(listener_list)
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(listeners_are_told_in_the_order_they_were_added, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(listeners_are_called_in_the_order_of_their_addition, P, kit::policies)
 {
-    told<P> t;
+    recorded_list<P> t;
     t.add('a');
     t.add('b');
     t.list.publish(1);
@@ -47,22 +47,22 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(listeners_are_told_in_the_order_they_were_added, P
     BOOST_TEST(t.log == "a1 b1 a2 b2 ");
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_removed_listener_is_told_nothing_more, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_removed_listener_is_not_called, P, kit::policies)
 {
-    told<P> t;
+    recorded_list<P> t;
     const auto a = t.add('a');
     t.add('b');
     t.list.publish(1);
     BOOST_TEST(t.list.remove(a));
     BOOST_TEST(!t.list.remove(a));
     t.list.dispatch();
-    t.tell(2);
+    t.raise(2);
     BOOST_TEST(t.log == "b1 b2 ");
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_new_listener_is_not_told_of_the_past, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_new_listener_is_not_called_for_earlier_events, P, kit::policies)
 {
-    told<P> t;
+    recorded_list<P> t;
     t.add('a');
     t.list.publish(1);
     t.add('b');
@@ -71,9 +71,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_new_listener_is_not_told_of_the_past, P, kit::po
     BOOST_TEST(t.log == "a1 a2 b2 ");
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(listeners_may_come_and_go_inside_one, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(listeners_may_be_added_and_removed_inside_a_listener, P,
+                              kit::policies)
 {
-    told<P> t;
+    recorded_list<P> t;
     std::optional<listener_id> self;
     std::optional<listener_id> next;
     const auto alive = std::make_shared<int>(0);
@@ -85,60 +86,64 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(listeners_may_come_and_go_inside_one, P, kit::poli
         BOOST_TEST(alive.use_count() == 2); // not destroyed while it runs
     });
     next = t.add('b');
-    t.tell(1);
+    t.raise(1);
     BOOST_TEST(alive.use_count() == 1);
-    t.tell(2);
+    t.raise(2);
     BOOST_TEST(t.log == "a1 c2 ");
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(what_happens_inside_a_listener_is_told_afterwards, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_event_raised_inside_a_listener_is_dispatched_afterwards, P,
+                              kit::policies)
 {
-    told<P> t;
+    recorded_list<P> t;
     t.list.add([&](int event) {
         t.log += "(" + std::to_string(event);
         if (event < 3)
-            t.tell(event + 1);
+            t.raise(event + 1);
         t.log += ")";
     });
     t.add('b');
-    t.tell(1);
+    t.raise(1);
     BOOST_TEST(t.log == "(1)b1 (2)b2 (3)b3 ");
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(one_that_throws_does_not_keep_the_others_from_it, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_that_throws_does_not_keep_the_others_from_being_called, P,
+                              kit::policies)
 {
-    told<P> t;
+    recorded_list<P> t;
     t.list.add([](int) { throw std::runtime_error("listener"); });
     t.add('b');
-    t.tell(1);
-    t.tell(2);
+    t.raise(1);
+    t.raise(2);
     BOOST_TEST(t.log == "b1 b2 ");
 }
 
-// As if others did it all the time: whoever tells is not kept doing so.
-BOOST_AUTO_TEST_CASE_TEMPLATE(while_one_tells_only_so_much_is_added, P, kit::policies)
+// Stands for other threads that keep raising events: the dispatching thread must come to an end.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_thread_dispatches_a_bounded_number_of_added_events, P,
+                              kit::policies)
 {
     using list_type = turnstile::detail::listener_list<int, P>;
     list_type list;
-    std::size_t told = 0;
+    std::size_t called = 0;
     list.add([&](int event) {
-        BOOST_TEST(std::size_t(event) == told); // in order
-        if (++told > 2 * list_type::max_added)
+        BOOST_TEST(std::size_t(event) == called); // in order
+        if (++called > 2 * list_type::max_added)
             return;
         list.publish(event + 1);
         list.dispatch();
     });
     list.publish(0);
     list.dispatch();
-    BOOST_TEST(told == 1 + list_type::max_added);
+    BOOST_TEST(called == 1 + list_type::max_added);
     BOOST_TEST(list.dropped() == 1U);
-    told = 0;
+    called = 0;
     list.publish(0);
     list.dispatch();
-    BOOST_TEST(told == 1 + list_type::max_added); // the next may tell as much again
+    BOOST_TEST(called == 1 + list_type::max_added); // the next dispatch has the same bound
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(the_newest_of_too_many_are_dropped_and_counted, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_newest_of_too_many_events_are_dropped_and_counted, P,
+                              kit::policies)
 {
     using list_type = turnstile::detail::listener_list<int, P>;
     list_type list;
@@ -157,7 +162,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_newest_of_too_many_are_dropped_and_counted, P,
     BOOST_TEST(last == 7);
 }
 
-// One that cannot be copied now and then.
+// An event whose first copy throws.
 struct fragile {
     explicit fragile(int* c) noexcept : copies(c) {}
     fragile(fragile&&) noexcept = default;
@@ -172,21 +177,22 @@ struct fragile {
 BOOST_AUTO_TEST_CASE_TEMPLATE(an_event_that_cannot_be_copied_is_dropped, P, kit::policies)
 {
     turnstile::detail::listener_list<fragile, P> list;
-    int told = 0;
-    list.add([&](const fragile&) { ++told; });
+    int called = 0;
+    list.add([&](const fragile&) { ++called; });
     int copies = 0;
     for (int i = 0; i != 3; ++i) {
         list.publish(fragile(&copies));
         list.dispatch();
     }
-    BOOST_TEST(told == 2);
+    BOOST_TEST(called == 2);
     BOOST_TEST(list.dropped() == 1U);
-    BOOST_TEST(copies == 3); // and it is copied once
+    BOOST_TEST(copies == 3); // each event is copied once
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(clearing_inside_a_listener_ends_it_all, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(closing_the_list_inside_a_listener_drops_the_remaining_events, P,
+                              kit::policies)
 {
-    told<P> t;
+    recorded_list<P> t;
     t.list.add([&](int) {
         t.log += "a";
         t.list.close();
@@ -195,13 +201,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(clearing_inside_a_listener_ends_it_all, P, kit::po
     t.list.publish(1);
     t.list.publish(2);
     t.list.dispatch();
-    t.tell(3);
+    t.raise(3);
     BOOST_TEST(t.log == "a");
 }
 
-// An event may have the last reference to something of the user's, such as a key.
-BOOST_AUTO_TEST_CASE_TEMPLATE(an_event_whose_end_uses_the_list_is_destroyed_without_a_lock, P,
-                              kit::policies)
+// An event may own the last reference to an object of the user, such as a key.
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_event_whose_destructor_uses_the_list_is_destroyed_without_a_lock,
+                              P, kit::policies)
 {
     struct key;
     using list_type = turnstile::detail::listener_list<std::shared_ptr<key>, P>;
@@ -211,18 +217,18 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_event_whose_end_uses_the_list_is_destroyed_with
         ~key()
         {
             ++destroyed;
-            list.remove(list.add([](const auto&) {})); // for ever, if it waits for its own thread
+            list.remove(list.add([](const auto&) {})); // hangs if the lock is held
         }
     };
-    enum class end { told, closed_before, closed_by_the_listener, removed };
+    enum class end { dispatched, closed_before, closed_by_the_listener, removed };
     for (const end how :
-         {end::told, end::closed_before, end::closed_by_the_listener, end::removed}) {
+         {end::dispatched, end::closed_before, end::closed_by_the_listener, end::removed}) {
         list_type list;
         int destroyed = 0;
-        int told = 0;
+        int called = 0;
         const auto id = list.add([&](const auto& event) {
             BOOST_TEST(event.use_count() == 1);
-            ++told;
+            ++called;
             if (how == end::closed_by_the_listener)
                 list.close();
         });
@@ -235,7 +241,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_event_whose_end_uses_the_list_is_destroyed_with
         BOOST_TEST(destroyed == (how == end::closed_before ? 2 : 0));
         list.dispatch();
         BOOST_TEST(destroyed == 2);
-        BOOST_TEST(told == (how == end::told ? 2 : how == end::closed_by_the_listener ? 1 : 0));
+        BOOST_TEST(called == (how == end::dispatched               ? 2
+                              : how == end::closed_by_the_listener ? 1
+                                                                   : 0));
     }
 }
 

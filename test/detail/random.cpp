@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "kit/joining_thread.hpp"
+#include "kit/threads.hpp"
 
 #include <turnstile/detail/util/random.hpp>
 
@@ -12,7 +12,7 @@
 
 namespace {
 
-// What z was before z ^= z >> n.
+// Returns the value of z before z ^= z >> n.
 std::uint64_t undo_shift(std::uint64_t z, int n)
 {
     std::uint64_t before = z;
@@ -21,7 +21,7 @@ std::uint64_t undo_shift(std::uint64_t z, int n)
     return before;
 }
 
-// The state of a random_source after it has given this number.
+// Returns the state of a random_source after it returned `number`.
 std::uint64_t state_after(std::uint64_t number)
 {
     std::uint64_t z = undo_shift(number, 31) * 0x319642b2d24d8ec3U;
@@ -29,30 +29,26 @@ std::uint64_t state_after(std::uint64_t number)
     return undo_shift(z, 30);
 }
 
-} // namespace
+BOOST_AUTO_TEST_SUITE(random)
 
-BOOST_AUTO_TEST_SUITE(random_)
-
-BOOST_AUTO_TEST_CASE(seeds_differ_from_call_to_call_and_thread_to_thread)
+BOOST_AUTO_TEST_CASE(seeds_differ_between_calls_and_between_threads)
 {
-    constexpr std::size_t threads = 4;
+    constexpr int threads = 4;
     constexpr std::size_t calls = 1000;
     std::vector<std::vector<std::uint64_t>> seeds(threads);
-    std::vector<kit::joining_thread> running;
-    for (auto& mine : seeds) {
-        running.emplace_back([&mine] {
+    kit::on_threads(
+        [&](int thread) {
             for (std::size_t i = 0; i != calls; ++i)
-                mine.push_back(turnstile::detail::random_seed());
-        });
-    }
-    running.clear();
+                seeds[static_cast<std::size_t>(thread)].push_back(turnstile::detail::random_seed());
+        },
+        threads);
     std::set<std::uint64_t> distinct;
     for (const auto& mine : seeds)
         distinct.insert(mine.begin(), mine.end());
     BOOST_TEST(distinct.size() == threads * calls);
 }
 
-// Each seed follows from the one before, and so without the system's source, which is slow.
+// Each seed follows from the one before, without the system's source, which is slow.
 BOOST_AUTO_TEST_CASE(a_thread_reads_the_systems_source_only_once)
 {
     std::uint64_t before = turnstile::detail::random_seed();
@@ -64,3 +60,5 @@ BOOST_AUTO_TEST_CASE(a_thread_reads_the_systems_source_only_once)
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace

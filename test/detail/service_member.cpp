@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// States whose last reference goes late, and contexts that go first.
+// States whose last reference is dropped late, and contexts that are destroyed before them.
 #include "kit/completion.hpp"
+#include "kit/joining_thread.hpp"
 #include "kit/run.hpp"
 #include "kit/wrapping_executor.hpp"
 
@@ -28,14 +29,15 @@ using turnstile::error_code;
 
 BOOST_AUTO_TEST_SUITE(service_member)
 
-// An executor that owns something, as well as what that depends on.
+// An executor that owns an object.
 template <class Owned>
 asio::any_io_executor owning(asio::io_context& io, std::shared_ptr<Owned> owned)
 {
     return kit::wrapping_executor{io.get_executor(), std::move(owned)};
 }
 
-// A signal whose slot has still the cancellation of a wait that is over: it holds the state.
+// Leaves the cancellation handler of a completed wait in the slot; it holds a reference to the
+// state.
 void leave_in_slot(asio::cancellation_signal& signal, turnstile::mutex& m, asio::io_context& io)
 {
     completion c;
@@ -44,7 +46,7 @@ void leave_in_slot(asio::cancellation_signal& signal, turnstile::mutex& m, asio:
     BOOST_TEST(c.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE(the_last_reference_may_end_the_context)
+BOOST_AUTO_TEST_CASE(the_last_reference_may_destroy_the_context)
 {
     auto io = std::make_shared<asio::io_context>();
     const std::weak_ptr<asio::io_context> watched = io;
@@ -60,7 +62,7 @@ BOOST_AUTO_TEST_CASE(the_last_reference_may_end_the_context)
     BOOST_TEST(watched.expired());
 }
 
-BOOST_AUTO_TEST_CASE(the_last_reference_may_end_another_object)
+BOOST_AUTO_TEST_CASE(the_last_reference_may_destroy_another_object)
 {
     asio::io_context io;
     auto other = std::make_shared<turnstile::event>(io);
@@ -77,8 +79,8 @@ BOOST_AUTO_TEST_CASE(the_last_reference_may_end_another_object)
     BOOST_TEST(c.aborted());
 }
 
-// One thread gives up the last reference while another destroys the context.
-BOOST_AUTO_TEST_CASE(an_executor_goes_before_its_context)
+// One thread drops the last reference while another thread destroys the context.
+BOOST_AUTO_TEST_CASE(the_executor_of_a_state_is_destroyed_before_its_context)
 {
     struct looks_at_context {
         std::shared_ptr<asio::io_context*> io;
@@ -90,7 +92,7 @@ BOOST_AUTO_TEST_CASE(an_executor_goes_before_its_context)
             *leaving = true;
             for (int i = 0; i != 1000; ++i) {
                 std::this_thread::yield();
-                (*io)->stopped(); // it is still there
+                (*io)->stopped(); // the context still exists
             }
         }
         looks_at_context(const looks_at_context&) = default;
@@ -109,7 +111,7 @@ BOOST_AUTO_TEST_CASE(an_executor_goes_before_its_context)
             looks_at_context{std::make_shared<asio::io_context*>(&*io), &leaving}}));
         leave_in_slot(*signal, m, *io);
     }
-    std::thread last([&] { signal.reset(); });
+    kit::joining_thread last([&] { signal.reset(); });
     while (!leaving)
         std::this_thread::yield();
     io.reset();
@@ -130,7 +132,7 @@ struct cancels_another {
     }
 };
 
-BOOST_AUTO_TEST_CASE(a_wait_that_is_dropped_may_cancel_another)
+BOOST_AUTO_TEST_CASE(a_dropped_handler_may_cancel_another_wait)
 {
     std::optional<asio::io_context> io(std::in_place);
     turnstile::barrier barrier(*io, 3);
@@ -152,8 +154,8 @@ BOOST_AUTO_TEST_CASE(a_wait_that_is_dropped_may_cancel_another)
         BOOST_TEST(c.dropped());
 }
 
-// One that was granted, and had not got it yet.
-BOOST_AUTO_TEST_CASE(a_wait_that_is_dropped_may_cancel_one_that_was_granted)
+// The cancelled wait was granted and not yet delivered.
+BOOST_AUTO_TEST_CASE(a_dropped_handler_may_cancel_a_granted_wait)
 {
     std::optional<asio::io_context> io(std::in_place);
     turnstile::semaphore s(*io, 0);

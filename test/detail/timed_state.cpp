@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One timer for all who wait for a time, on a small state that has nothing else.
+// One timer for all deadlines of a state, tested on a state whose waiters only wait for a time.
 #include "kit/completion.hpp"
 #include "kit/manual_clock.hpp"
 #include "kit/policies.hpp"
@@ -27,14 +27,14 @@ using kit::completion;
 using turnstile::nanoseconds;
 using namespace std::chrono_literals;
 
-struct appointment : detail::waiter {
+struct deadline_waiter : detail::waiter {
     using waiter::waiter;
     nanoseconds due{};
 };
 
-// Each waiter goes at a time of its own.
+// Each waiter is granted at a time of its own.
 template <class Threading, class Clock>
-class diary_state final : public detail::timed_state<Threading, Clock> {
+class deadline_state final : public detail::timed_state<Threading, Clock> {
 public:
     using detail::timed_state<Threading, Clock>::timed_state;
 
@@ -54,7 +54,7 @@ private:
         ++wakes;
         const nanoseconds now = this->now();
         for (auto it = this->queue_.begin(); it != this->queue_.end();) {
-            auto& w = static_cast<appointment&>(*it++);
+            auto& w = static_cast<deadline_waiter&>(*it++);
             if (w.due > now)
                 continue;
             w.detail::waiter_hook::unlink();
@@ -67,7 +67,7 @@ private:
     {
         std::optional<nanoseconds> first;
         for (const detail::waiter& w : this->queue_) {
-            const nanoseconds due = static_cast<const appointment&>(w).due;
+            const nanoseconds due = static_cast<const deadline_waiter&>(w).due;
             first = first ? std::min(*first, due) : due;
         }
         if (first)
@@ -78,29 +78,30 @@ private:
 };
 
 template <class Threading, class Clock>
-class diary
-    : public detail::io_object<asio::any_io_executor, Threading, diary_state<Threading, Clock>> {
-    using base = detail::io_object<asio::any_io_executor, Threading, diary_state<Threading, Clock>>;
+class deadlines
+    : public detail::io_object<asio::any_io_executor, Threading, deadline_state<Threading, Clock>> {
+    using base =
+        detail::io_object<asio::any_io_executor, Threading, deadline_state<Threading, Clock>>;
 
     struct request {
         using executor_type = asio::any_io_executor;
         using threading = Threading;
         using result_type = void;
-        using waiter_type = appointment;
+        using waiter_type = deadline_waiter;
         static constexpr detail::request_traits traits{.refundable = true};
 
-        diary* owner;
+        deadlines* owner;
         nanoseconds due;
 
         const executor_type& executor() const noexcept { return owner->executor(); }
-        diary_state<Threading, Clock>& state() const noexcept { return owner->state(); }
+        deadline_state<Threading, Clock>& state() const noexcept { return owner->state(); }
         detail::wait_decision try_now() const noexcept { return detail::wait_decision::pending(); }
         void give_back() const noexcept {}
-        void prepare(appointment& w) const noexcept { w.due = due; }
+        void prepare(deadline_waiter& w) const noexcept { w.due = due; }
     };
 
 public:
-    explicit diary(const asio::any_io_executor& executor) : base(executor) {}
+    explicit deadlines(const asio::any_io_executor& executor) : base(executor) {}
 
     template <class Token>
     auto async_wait_for(nanoseconds delay, Token&& token)
@@ -115,16 +116,16 @@ const auto nothing = [] {};
 constexpr auto terminal = asio::cancellation_type::terminal;
 
 template <class P>
-using manual_diary = diary<P, kit::manual_clock>;
+using manual_deadlines = deadlines<P, kit::manual_clock>;
 
 void pass(asio::io_context& io, nanoseconds time) { kit::manual_clock::advance(io, time); }
 
-BOOST_AUTO_TEST_SUITE(alarm)
+BOOST_AUTO_TEST_SUITE(timed_state)
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(rings_at_the_time_and_not_before, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_waiter_is_granted_at_its_time_and_not_before, P, kit::policies)
 {
     kit::drained_context io;
-    manual_diary<P> d(io.get_executor());
+    manual_deadlines<P> d(io.get_executor());
     completion c;
     d.async_wait_for(10ns, c.handler(nothing));
     BOOST_TEST(kit::poll_leaves_work(io));
@@ -134,10 +135,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(rings_at_the_time_and_not_before, P, kit::policies
     BOOST_TEST(c.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(an_earlier_time_comes_first_whenever_it_was_named, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_earlier_deadline_is_served_first_whenever_it_was_set, P,
+                              kit::policies)
 {
     kit::drained_context io;
-    manual_diary<P> d(io.get_executor());
+    manual_deadlines<P> d(io.get_executor());
     completion late;
     completion early;
     completion middle;
@@ -155,10 +157,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_earlier_time_comes_first_whenever_it_was_named,
     BOOST_TEST(late.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_later_time_does_not_move_the_timer, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_later_deadline_does_not_move_the_timer, P, kit::policies)
 {
     kit::drained_context io;
-    manual_diary<P> d(io.get_executor());
+    manual_deadlines<P> d(io.get_executor());
     completion first;
     completion second;
     asio::cancellation_signal signal;
@@ -167,7 +169,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_later_time_does_not_move_the_timer, P, kit::poli
     signal.emit(terminal);
     pass(io, 0ns);
     BOOST_TEST(first.aborted());
-    BOOST_TEST(d.wakes() == 0); // left to expire
+    BOOST_TEST(d.wakes() == 0); // the timer is left to expire
     pass(io, 10ns);
     BOOST_TEST(d.wakes() == 1);
     BOOST_TEST(!second.done());
@@ -176,25 +178,26 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_later_time_does_not_move_the_timer, P, kit::poli
     BOOST_TEST(d.wakes() == 2);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(without_waiters_the_timer_is_no_work, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(without_waiters_the_timer_is_no_outstanding_work, P, kit::policies)
 {
     kit::drained_context io;
-    manual_diary<P> d(io.get_executor());
+    manual_deadlines<P> d(io.get_executor());
     completion c;
     asio::cancellation_signal signal;
     for (int round = 0; round != 3; ++round) {
         c = completion();
         d.async_wait_for(1h, asio::bind_cancellation_slot(signal.slot(), c.handler(nothing)));
         signal.emit(terminal);
-        kit::run(io); // ends
+        kit::run(io); // returns
         BOOST_TEST(c.aborted());
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_timer_on_its_way_back_is_armed_again, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_timer_whose_cancellation_is_pending_is_armed_again, P,
+                              kit::policies)
 {
     kit::drained_context io;
-    manual_diary<P> d(io.get_executor());
+    manual_deadlines<P> d(io.get_executor());
     completion gone;
     completion next;
     asio::cancellation_signal signal;
@@ -207,32 +210,33 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_timer_on_its_way_back_is_armed_again, P, kit::po
     BOOST_TEST(next.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(destroying_the_object_calls_the_timer_back, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(destroying_the_object_cancels_the_timer, P, kit::policies)
 {
     kit::drained_context io;
-    std::optional<manual_diary<P>> d(std::in_place, io.get_executor());
+    std::optional<manual_deadlines<P>> d(std::in_place, io.get_executor());
     completion c;
     d->async_wait_for(1h, c.handler(nothing));
     d.reset();
-    kit::run(io); // ends
+    kit::run(io); // returns
     BOOST_TEST(c.aborted());
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(the_object_may_outlive_its_context, P, kit::policies)
 {
     std::optional<asio::io_context> io(std::in_place);
-    manual_diary<P> d(io->get_executor());
+    manual_deadlines<P> d(io->get_executor());
     completion waiting(kit::dropping::is_expected);
     d.async_wait_for(1h, waiting.handler(nothing));
     io.reset();
     BOOST_TEST(waiting.dropped());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(the_context_may_go_with_the_timer_on_its_way_back, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(
+    the_context_may_be_destroyed_while_a_cancellation_of_the_timer_is_pending, P, kit::policies)
 {
     std::optional<asio::io_context> io(std::in_place);
     completion c(kit::dropping::is_expected);
-    std::optional<manual_diary<P>> d(std::in_place, io->get_executor());
+    std::optional<manual_deadlines<P>> d(std::in_place, io->get_executor());
     d->async_wait_for(1h, c.handler(nothing));
     d.reset();
     io.reset();
@@ -244,17 +248,18 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_may_own_the_object, P, kit::policies)
     std::optional<asio::io_context> io(std::in_place);
     completion c(kit::dropping::is_expected);
     {
-        auto d = std::make_shared<manual_diary<P>>(io->get_executor());
+        auto d = std::make_shared<manual_deadlines<P>>(io->get_executor());
         d->async_wait_for(1h, c.handler([d] {}));
     }
     io.reset();
     BOOST_TEST(c.dropped());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(rings_inside_the_strand_of_a_confined_object, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_timer_completes_inside_the_strand_of_a_confined_object, P,
+                              kit::policies)
 {
     kit::drained_context io;
-    manual_diary<P> d{asio::any_io_executor(asio::make_strand(io))};
+    manual_deadlines<P> d{asio::any_io_executor(asio::make_strand(io))};
     completion c;
     d.async_wait_for(10ns, c.handler(nothing));
     pass(io, 9ns);
@@ -263,20 +268,22 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(rings_inside_the_strand_of_a_confined_object, P, k
     BOOST_TEST(c.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(rings_on_a_thread_pool_by_the_steady_clock, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_waiter_is_granted_on_a_thread_pool_by_the_steady_clock, P,
+                              kit::policies)
 {
     asio::thread_pool pool(1);
-    diary<P, turnstile::default_clock> d(pool.get_executor());
+    deadlines<P, turnstile::default_clock> d(pool.get_executor());
     completion c;
     asio::post(pool, [&] { d.async_wait_for(1us, c.handler(nothing)); });
     pool.join();
     BOOST_TEST(c.succeeded());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_scripted_clock_rings_as_it_moves, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_scripted_clock_grants_inside_the_call_that_moves_it, P,
+                              kit::policies)
 {
     kit::drained_context io;
-    diary<P, kit::scripted_clock> d(io.get_executor());
+    deadlines<P, kit::scripted_clock> d(io.get_executor());
     completion first;
     completion gone;
     completion second;
@@ -287,7 +294,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_scripted_clock_rings_as_it_moves, P, kit::polici
     signal.emit(terminal);
     kit::scripted_clock::advance(10ns);
     kit::poll_leaves_work(io);
-    kit::scripted_clock::advance(0ns); // the confined one had to come into its strand first
+    kit::scripted_clock::advance(0ns); // a confined object posts to its strand first
     BOOST_TEST(first.succeeded());
     BOOST_TEST(gone.aborted());
     BOOST_TEST(!second.done());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Destroys an execution context on another thread than the one that has run it.
+// Destroys an execution context on another thread than the one that ran it.
 #pragma once
 
 #include "kit/joining_thread.hpp"
@@ -15,14 +15,15 @@
 
 namespace kit {
 
-// `make(context)` runs inside the context, and returns what the handler of a wait is to own. The
-// context is destroyed while the wait is pending and the thread that ran the context still lives.
+// `make(context)` runs inside the context, and returns the object that the handler of a wait owns.
+// The context is destroyed while the wait is pending and the thread that ran the context still
+// exists.
 template <class Make>
 void destroy_with_abandoned_context(Make make)
 {
     namespace asio = boost::asio;
     std::optional<asio::io_context> io(std::in_place);
-    std::promise<void> left;
+    std::promise<void> polled;
     std::promise<void> destroyed;
     joining_thread runner([&] {
         asio::post(*io, [&] {
@@ -31,10 +32,10 @@ void destroy_with_abandoned_context(Make make)
                 [never, owned = make(*io)](const boost::system::error_code&) mutable {});
         });
         io->poll();
-        left.set_value();
+        polled.set_value();
         destroyed.get_future().wait();
     });
-    left.get_future().wait();
+    polled.get_future().wait();
     io.reset();
     destroyed.set_value();
 }

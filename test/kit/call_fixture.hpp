@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A call of something that runs an operation, on a clock moved by hand.
+// A call of an object that runs an operation (a retry, a hedge, a timeout), on a manual clock.
 #pragma once
 
 #include "kit/completion.hpp"
@@ -23,7 +23,7 @@ struct call_fixture {
     void advance(turnstile::nanoseconds by) { manual_clock::advance(io, by); }
     void poll() { poll_leaves_work(io); }
 
-    // call(operation, handler) starts the operation once, and nothing completes inside it.
+    // call(operation, handler) must start the operation once, and complete nothing.
     template <class Call>
     void start_with(Call call)
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// An execution context that runs what was posted in a seeded random order.
+// An execution context that runs the posted functions in a seeded random order.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -26,7 +26,7 @@ public:
 
     executor_type get_executor() noexcept;
 
-    // Runs one function, chosen at random; false if there is none.
+    // Runs one function, chosen at random. Returns false if there is none.
     bool run_one();
     void run()
     {
@@ -88,7 +88,7 @@ private:
 inline chaos_context::~chaos_context()
 {
     shutdown();
-    while (!tasks_.empty()) { // dropping one may post another
+    while (!tasks_.empty()) { // the destructor of a function may post another one
         auto dropped = std::move(tasks_);
         tasks_.clear();
     }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-# cmake -DPROGRAM=<test_core> -P check_watchdog.cmake: a case that hangs is ended, with its name.
+# cmake -DPROGRAM=<test_core> -P check_watchdog.cmake: checks that the watchdog ends a case that hangs,
+# and names it.
 set(case watchdog/a_case_that_hangs)
 set(ENV{TURNSTILE_WATCHDOG} 1)
 execute_process(COMMAND "${PROGRAM}" --color_output=no --run_test=${case}

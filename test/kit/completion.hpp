@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A handler that is watched: it must be invoked once, and not be dropped uninvoked.
+// Handlers that record their completion. A handler must be invoked exactly once, and not be
+// destroyed before.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -17,7 +18,7 @@ using turnstile::error_code;
 
 enum class dropping { is_an_error, is_expected };
 
-// What became of one operation. The handler is move-only.
+// The completion of one operation. Its handler is move-only.
 class completion {
     struct record {
         dropping policy;
@@ -33,7 +34,7 @@ public:
     {
     }
 
-    // One call, to be made exactly once.
+    // The part of a handler that records the call.
     class watch {
     public:
         explicit watch(std::shared_ptr<record> r) noexcept : record_(std::move(r)) {}
@@ -81,7 +82,7 @@ public:
 
     watch watched() const { return watch(record_); }
 
-    // Calls on_success with the values, if there is no error; they are dropped otherwise.
+    // Calls on_success with the values if there is no error; otherwise the values are dropped.
     template <class OnSuccess>
     handler_type<OnSuccess> handler(OnSuccess on_success) const
     {
@@ -93,7 +94,7 @@ public:
     bool aborted() const { return done() && record_->error == asio::error::operation_aborted; }
     bool dropped() const { return record_->dropped; }
     error_code error() const { return record_->error; }
-    // Completions are numbered in the order in which they come.
+    // Whether this operation completed before the other one.
     bool before(const completion& other) const { return record_->order < other.record_->order; }
 
 private:

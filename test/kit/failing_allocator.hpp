@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// An allocator that counts, and fails when told to.
+// An allocator that counts its allocations, and throws std::bad_alloc while its plan says so.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace kit {
 
 struct allocation_plan {
-    std::size_t allocated = 0; // blocks handed out so far
+    std::size_t allocated = 0; // the number of blocks
     std::size_t freed = 0;
     bool fail = false;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// main() of every test program, and with the header-only form all of Boost.Test.
+// main() of every test program, and the definition of Boost.Test if it is used header-only.
 
 #include "kit/watchdog.hpp"
 
@@ -20,7 +20,7 @@
 
 namespace {
 
-// Lists the cases that failed once more at the end, each with the command that repeats it.
+// Lists the failed cases at the end, each with the command that repeats it.
 struct failed_cases {
     ~failed_cases()
     {

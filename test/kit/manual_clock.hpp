@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// A clock that stands still until a test moves it, and a timer that follows it.
+// A clock that stands still until a test moves it, and a timer on that clock.
 #pragma once
+
+#include "kit/clock_types.hpp"
 
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
@@ -11,22 +13,16 @@ namespace kit {
 
 namespace asio = boost::asio;
 
-struct manual_clock {
-    using duration = std::chrono::nanoseconds;
-    using rep = duration::rep;
-    using period = duration::period;
-    using time_point = std::chrono::time_point<manual_clock>;
-    static constexpr bool is_steady = true;
-
+struct manual_clock : clock_types<manual_clock> {
     static time_point now() noexcept { return time_point(elapsed()); }
 
-    // Starts at a time of its own, so that "zero" is not special.
+    // Not zero, so that a test does not depend on the epoch.
     static void reset() noexcept { elapsed() = std::chrono::hours(1); }
 
-    // Moves the clock, back too if need be; nothing runs.
+    // Moves the clock, forward or back, and runs nothing.
     static void shift(duration by) noexcept { elapsed() += by; }
 
-    // Moves the clock, then runs what has become due.
+    // Moves the clock, then runs the handlers that are due.
     static void advance(asio::io_context& io, duration by)
     {
         elapsed() += by;
@@ -42,7 +38,7 @@ private:
     }
 };
 
-// The reactor never sleeps for a manual clock: each poll looks at the timers again.
+// The reactor never sleeps for a manual clock: each poll checks the timers again.
 struct manual_wait_traits {
     static manual_clock::duration to_wait_duration(const manual_clock::duration&)
     {
@@ -58,7 +54,7 @@ using manual_timer = asio::basic_waitable_timer<manual_clock, manual_wait_traits
 
 } // namespace kit
 
-// So that naming the clock is enough.
+// The default traits of timers on the clock.
 template <>
 struct boost::asio::wait_traits<kit::manual_clock> : kit::manual_wait_traits {
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A value that looks, when it goes, whether that is too late: for results, which must go before a
-// handler that may own where they come from.
+// A value whose destructor checks that it is not too late. For results of operations: they must be
+// destroyed before the handler, which may own the object that they come from.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
@@ -32,7 +32,7 @@ private:
     const bool* over_ = nullptr;
 };
 
-// For a handler to own: says when that is gone.
+// For a handler to own: sets the flag when the handler is destroyed.
 inline std::shared_ptr<void> last_breath(bool& is_over)
 {
     return {nullptr, [&](void*) { is_over = true; }};

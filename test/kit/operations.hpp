@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Operations that do as a test says.
+// Operations that complete when a test says so.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -23,8 +23,8 @@ namespace kit {
 namespace asio = boost::asio;
 using turnstile::error_code;
 
-// Runs of an operation `void(error_code, int)`. Each stays under way until the test completes
-// it, or until it is cancelled, if it does not ignore that.
+// An operation `void(error_code, int)`. Each run stays outstanding until the test completes it, or
+// until it is cancelled, unless it ignores cancellation.
 class scripted_operation {
     struct completer {
         virtual ~completer() = default;
@@ -91,7 +91,7 @@ public:
 
     void ignore_cancellation() { script_->ignores_cancellation = true; }
 
-    // Copies share the script: they are runs of the same operation.
+    // Copies share the script: their runs are runs of the same operation.
     template <class Token>
     auto operator()(Token&& token) const
     {

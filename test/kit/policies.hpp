@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Both twins of each primitive, for tests that hold for either.
+// The threading policies, for tests that hold for both forms of a primitive.
 #pragma once
 
 #include <turnstile/core/threading.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Running contexts to the end.
+// Runs contexts until they are out of work.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -11,14 +11,14 @@ namespace kit {
 
 namespace asio = boost::asio;
 
-// Runs until there is no more work; a wait that nobody ends would hang here.
+// Runs until there is no outstanding work. Hangs if a wait does not complete.
 inline std::size_t run(asio::io_context& io)
 {
     io.restart();
     return io.run();
 }
 
-// Runs whatever is ready, and says whether waits are still pending.
+// Runs the ready handlers, and returns whether work is still outstanding.
 inline bool poll_leaves_work(asio::io_context& io)
 {
     io.restart();
@@ -26,7 +26,7 @@ inline bool poll_leaves_work(asio::io_context& io)
     return !io.stopped();
 }
 
-// A context that must have run out of work by the end of the test.
+// A context that must be out of work at the end of the test.
 class drained_context : public asio::io_context {
 public:
     using asio::io_context::io_context;

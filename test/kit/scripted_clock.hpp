@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-// A clock whose alarms go off inside the call that moves it, on any execution context: for
-// the contract, where granting is letting time pass.
+// A clock whose timers complete inside the call that moves it, on any execution context. For the
+// contract tests, where a grant may be the passing of time.
 #pragma once
+
+#include "kit/clock_types.hpp"
 
 #include <turnstile/core/config.hpp>
 #include <turnstile/detail/wait/timed_state.hpp>
@@ -16,18 +18,12 @@
 
 namespace kit {
 
-struct scripted_clock {
-    using duration = std::chrono::nanoseconds;
-    using rep = duration::rep;
-    using period = duration::period;
-    using time_point = std::chrono::time_point<scripted_clock>;
-    static constexpr bool is_steady = true;
-
+struct scripted_clock : clock_types<scripted_clock> {
     static time_point now() noexcept { return time_point(duration(elapsed().load())); }
 
-    // Moves the clock; nothing goes off.
+    // Moves the clock, and completes nothing.
     static void shift(duration by) noexcept { elapsed() += by.count(); }
-    // Moves the clock, then lets the alarms go off that are due or were called back.
+    // Moves the clock, then completes the timers that are due or were cancelled.
     static void advance(duration by);
 
 private:
@@ -38,7 +34,7 @@ private:
     }
 };
 
-// Holds at most one handler, as an alarm needs it.
+// A timer with at most one pending handler, which is all that timed_state needs.
 class scripted_timer {
 public:
     template <class Executor>
@@ -63,19 +59,19 @@ public:
         const std::scoped_lock lock(world().mutex);
         static_assert(sizeof(holder<Handler>) <= sizeof(room_));
         pending_.reset(new (room_) holder<Handler>(std::move(handler)));
-        recalled_ = false;
+        cancelled_ = false;
     }
 
     void cancel()
     {
         const std::scoped_lock lock(world().mutex);
-        recalled_ = true;
+        cancelled_ = true;
     }
 
 private:
     friend scripted_clock;
 
-    // In memory of the timer's own: a test that lets the heap fail means others.
+    // Stored in the timer: a test with a failing heap is not about this allocation.
     struct pending {
         virtual ~pending() = default;
         virtual void run() = 0;
@@ -108,14 +104,14 @@ private:
     {
         const std::scoped_lock lock(world().mutex);
         for (scripted_timer* t : world().timers) {
-            if (t->pending_ && (t->recalled_ || t->expiry_ <= scripted_clock::now()))
+            if (t->pending_ && (t->cancelled_ || t->expiry_ <= scripted_clock::now()))
                 return t->pending_.release();
         }
         return nullptr;
     }
 
     scripted_clock::time_point expiry_;
-    bool recalled_ = false;
+    bool cancelled_ = false;
     alignas(std::max_align_t) std::byte room_[64];
     std::unique_ptr<pending, in_place> pending_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Seeds of randomised tests: printed with every failure, replayed with TURNSTILE_SEED.
+// Seeds of randomised tests, which are printed with every failure and replayed with TURNSTILE_SEED.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
@@ -10,8 +10,8 @@
 
 namespace kit {
 
-// Calls f(seed) for `count` seeds, or only for the one in TURNSTILE_SEED. Where a sanitizer
-// makes everything slow, a quarter will do.
+// Calls f(seed) for `count` seeds, or only for the seed in TURNSTILE_SEED. With a sanitizer, which
+// makes the program slow, a quarter of the seeds are used.
 template <class F>
 void for_each_seed(std::uint64_t count, F&& f)
 {

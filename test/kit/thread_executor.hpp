@@ -12,7 +12,7 @@
 
 namespace kit {
 
-// Whoever posts goes on only when the function has returned: as late as a thread can be.
+// execute() returns when the function has returned, as if the posting thread had been preempted.
 class thread_executor {
 public:
     explicit thread_executor(boost::asio::execution_context& context) noexcept : context_(&context)

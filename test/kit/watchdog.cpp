@@ -19,9 +19,9 @@ namespace {
 
 namespace ut = boost::unit_test;
 
-constexpr int exit_code = 124; // as that of timeout(1)
+constexpr int exit_code = 124; // the same as timeout(1)
 
-// What the signal handler prints. Written only while the timer is off.
+// The text that the signal handler prints. Written only while the timer is off.
 std::array<char, 1024> message;
 std::size_t message_size = 0;
 

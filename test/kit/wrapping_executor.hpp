@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// An executor around another, to interfere with what it is given.
+// An executor around another one, which can intercept the functions that it executes.
 #pragma once
 
 #include <boost/asio/execution.hpp>
@@ -13,8 +13,8 @@
 
 namespace kit {
 
-// Whatever is made of it is wrapped as well. Extra may have execute(inner, f); else it is just
-// carried along.
+// The results of require() and prefer() are wrapped as well. Extra may have execute(inner, f);
+// otherwise it is only stored, for executors that own something.
 template <class Inner, class Extra>
 struct wrapping_executor {
     Inner inner;
@@ -53,7 +53,7 @@ struct wrapping_executor {
     }
 };
 
-// For one that has no memory for what it is given, if told so.
+// For an executor that throws std::bad_alloc instead of executing, while *refuses is true.
 struct refusal {
     const bool* refuses;
 
@@ -68,5 +68,11 @@ struct refusal {
 
 template <class Inner, class Extra>
 wrapping_executor(Inner, Extra) -> wrapping_executor<Inner, Extra>;
+
+template <class Context>
+auto refusing_executor(Context& context, const bool& refuses)
+{
+    return wrapping_executor{context.get_executor(), refusal{&refuses}};
+}
 
 } // namespace kit

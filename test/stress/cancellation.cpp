@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Cancellation slots that come to their end as their operations do, on another thread. Whether
-// that is a race is for the thread sanitizer to say.
+// Cancellation slots that are cleared or destroyed while their operations complete on another
+// thread. The thread sanitizer reports a data race.
 #include "kit/threads.hpp"
 
 #include <turnstile/sync/semaphore.hpp>
@@ -17,15 +17,14 @@ namespace {
 namespace asio = boost::asio;
 using turnstile::error_code;
 
-// Lets one wait at a time go, and calls `end` while it is on its way.
+// Grants one wait at a time, and calls `end` before it is delivered.
 template <class End>
 void race_with_completions(asio::io_context& io, const asio::any_io_executor& executor, End end)
 {
     constexpr int rounds = kit::rounds(10000);
     turnstile::semaphore s(io, 0);
     std::atomic<int> completed = 0;
-    auto work = asio::make_work_guard(io);
-    std::thread runner([&] { io.run(); });
+    kit::context_thread runner(io);
     const auto handler = [&](error_code ec, auto permit) {
         (void)permit.detach();
         completed += ec ? 0 : 1;
@@ -39,12 +38,12 @@ void race_with_completions(asio::io_context& io, const asio::any_io_executor& ex
         while (completed != i + 1)
             std::this_thread::yield();
     }
-    work.reset();
-    runner.join();
+    runner.finish();
     BOOST_TEST(completed == rounds);
 }
 
-// Where the semaphore is, and elsewhere: there a completion comes by without a lock.
+// On the executor of the semaphore, and on another executor, to which a completion is posted
+// without a lock.
 template <class End>
 void race_everywhere(End end)
 {
@@ -56,12 +55,12 @@ void race_everywhere(End end)
 
 BOOST_AUTO_TEST_SUITE(stress_cancellation)
 
-BOOST_AUTO_TEST_CASE(a_signal_may_die_as_its_operation_completes)
+BOOST_AUTO_TEST_CASE(a_signal_may_be_destroyed_while_its_operation_completes)
 {
     race_everywhere([](auto& signal) { signal.reset(); });
 }
 
-BOOST_AUTO_TEST_CASE(a_slot_may_be_cleared_as_its_operation_completes)
+BOOST_AUTO_TEST_CASE(a_slot_may_be_cleared_while_its_operation_completes)
 {
     race_everywhere([](auto& signal) { signal->slot().clear(); });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Producers and consumers on real threads, some of whom are cancelled.
+// Producers and consumers on several threads; some of their waits are cancelled.
 #include "kit/threads.hpp"
 
 #include <turnstile/sync/condition.hpp>
@@ -22,8 +22,8 @@ constexpr int rounds = kit::rounds(1000);
 
 BOOST_AUTO_TEST_SUITE(stress_condition)
 
-// A buffer of two, with one condition for both sides: a notification often comes to one who
-// has no use for it, and has to be passed on.
+// A buffer of two items, with one condition for both sides: a notification often reaches a waiter
+// whose predicate is false, and must be passed on.
 BOOST_AUTO_TEST_CASE(no_notification_is_lost_between_both_sides_of_a_buffer)
 {
     asio::io_context io;
@@ -75,14 +75,9 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_lose_no_notification_and_no_lock)
         const auto executor = co_await asio::this_coro::executor;
         for (int i = 0;; ++i) {
             auto lock = co_await m.async_lock();
-            asio::cancellation_signal signal;
-            asio::post(executor, [&] {
-                if ((i + id) % 2 == 0)
-                    signal.emit(asio::cancellation_type::total);
-            });
+            kit::racing_cancellation cancellation(executor, (i + id) % 2 == 0);
             auto [ec] = co_await c.async_wait(
-                lock, [&] { return items != 0 || consumed == wanted; },
-                asio::as_tuple(asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable)));
+                lock, [&] { return items != 0 || consumed == wanted; }, cancellation.token());
             expect(lock.owns_lock());
             if (!ec && items != 0) {
                 --items;
@@ -91,7 +86,7 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_lose_no_notification_and_no_lock)
             }
             const bool over = consumed == wanted;
             lock.unlock();
-            co_await asio::post(asio::use_awaitable); // the posted function uses the signal
+            co_await cancellation.emitted();
             if (over)
                 co_return;
         }
@@ -107,20 +102,20 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_lose_no_notification_and_no_lock)
         asio::co_spawn(asio::make_strand(io), consumer(i), asio::detached);
     for (int i = 0; i != 2; ++i)
         asio::co_spawn(io, producer(), asio::detached);
-    kit::run_on_threads(io); // a lost notification would hang here
+    kit::run_on_threads(io); // hangs if a notification is lost
     BOOST_TEST(expect.failures() == 0);
     BOOST_TEST(consumed == wanted);
     BOOST_TEST(items == 0);
     BOOST_TEST(!m.is_locked());
 }
 
-// Of what belongs to one strand nothing is touched by the thread that runs the handlers.
-BOOST_AUTO_TEST_CASE(a_local_wait_that_completes_elsewhere_ends_on_its_strand)
+// The thread that runs the handlers touches no state of an object that is confined to another
+// strand.
+BOOST_AUTO_TEST_CASE(a_local_wait_with_a_handler_on_another_executor_ends_on_its_strand)
 {
     asio::io_context home;
     asio::io_context elsewhere;
-    auto work = asio::make_work_guard(elsewhere);
-    std::thread handlers([&] { elsewhere.run(); });
+    kit::context_thread handlers(elsewhere);
     turnstile::local::mutex m(home);
     turnstile::local::condition c(home);
     turnstile::local::mutex::lock_type lock(m, std::defer_lock);
@@ -145,8 +140,7 @@ BOOST_AUTO_TEST_CASE(a_local_wait_that_completes_elsewhere_ends_on_its_strand)
         home.run();
         std::this_thread::yield();
     }
-    work.reset();
-    handlers.join();
+    handlers.finish();
     home.restart();
     home.run();
     BOOST_TEST(!m.is_locked());

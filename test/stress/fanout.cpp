@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Real threads on one broadcast, watch or oneshot; meant for TSan as much as for the invariants.
+// Broadcast, watch and oneshot on several threads: the invariants, and data races for the thread
+// sanitizer.
 #include "kit/threads.hpp"
 
 #include <turnstile/channel/broadcast.hpp>
@@ -21,18 +22,11 @@ namespace asio = boost::asio;
 using turnstile::errc;
 using turnstile::error_code;
 
-constexpr int threads = 4;
-#if TURNSTILE_SANITIZED
-constexpr int rounds = 100;
-#else
-constexpr int rounds = 1000;
-#endif
-
-void run_on_threads(asio::io_context& io) { kit::run_on_threads(io, threads); }
+constexpr int rounds = kit::rounds(1000);
 
 kit::expectation expect;
 
-// Receives all, in order, and counts what it got and what it missed.
+// Receives all values in order, and adds up the received and the missed ones.
 asio::awaitable<void> count_all(turnstile::broadcast_receiver<int> receiver,
                                 std::atomic<std::uint64_t>& total)
 {
@@ -48,7 +42,7 @@ asio::awaitable<void> count_all(turnstile::broadcast_receiver<int> receiver,
     }
 }
 
-BOOST_AUTO_TEST_SUITE(stress)
+BOOST_AUTO_TEST_SUITE(stress_fanout)
 
 BOOST_AUTO_TEST_CASE(every_receiver_accounts_for_every_value)
 {
@@ -65,7 +59,7 @@ BOOST_AUTO_TEST_CASE(every_receiver_accounts_for_every_value)
                     b.send(i);
                 b.close();
             });
-            run_on_threads(io);
+            kit::run_on_threads(io);
         }
         BOOST_TEST(total == static_cast<std::uint64_t>(receivers * rounds));
         BOOST_TEST(expect.failures() == 0);
@@ -80,7 +74,7 @@ BOOST_AUTO_TEST_CASE(receivers_come_and_go_while_values_are_sent)
     const auto visitor = [&](turnstile::broadcast<std::shared_ptr<int>>& channel,
                              int id) -> asio::awaitable<void> {
         for (int i = 0; i != rounds / 4; ++i) {
-            // Destroyed while a receive is pending, granted or done: the handlers race with it.
+            // The receiver is destroyed while a receive is pending, granted or complete.
             std::optional receiver(channel.subscribe());
             receiver->async_receive([](error_code, auto) {});
             if ((i + id) % 2 == 0)
@@ -97,7 +91,7 @@ BOOST_AUTO_TEST_CASE(receivers_come_and_go_while_values_are_sent)
             for (int i = 0; i != rounds; ++i)
                 b->send(std::make_shared<int>(i));
         });
-        run_on_threads(io);
+        kit::run_on_threads(io);
     }
     BOOST_TEST(finished == 6);
     BOOST_TEST(b->receivers() == 0U);
@@ -113,15 +107,9 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_lose_no_value)
         const auto executor = co_await asio::this_coro::executor;
         int next = 0;
         for (int i = 0;; ++i) {
-            asio::cancellation_signal signal;
-            asio::post(executor, [&] {
-                if ((i + id) % 3 == 0)
-                    signal.emit(asio::cancellation_type::total);
-            });
-            auto [ec, message] = co_await receiver.async_receive(
-                asio::as_tuple(asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable)));
-            // The posted function uses the signal: let it run first.
-            co_await asio::post(asio::use_awaitable);
+            kit::racing_cancellation cancellation(executor, (i + id) % 3 == 0);
+            auto [ec, message] = co_await receiver.async_receive(cancellation.token());
+            co_await cancellation.emitted();
             if (ec == errc::closed)
                 break;
             if (!ec)
@@ -137,7 +125,7 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_lose_no_value)
                 b.send(i);
             b.close();
         });
-        run_on_threads(io);
+        kit::run_on_threads(io);
     }
     BOOST_TEST(complete == 4);
     BOOST_TEST(expect.failures() == 0);
@@ -168,17 +156,15 @@ BOOST_AUTO_TEST_CASE(every_reader_sees_the_last_value)
     }
     {
         kit::joining_thread closer([&] {
-            {
-                std::vector<kit::joining_thread> writers;
-                for (int i = 0; i != 2; ++i)
-                    writers.emplace_back([&] {
-                        for (int j = 0; j != rounds; ++j)
-                            w.update([](int& v) { ++v; });
-                    });
-            }
+            kit::on_threads(
+                [&](int) {
+                    for (int j = 0; j != rounds; ++j)
+                        w.update([](int& v) { ++v; });
+                },
+                2);
             w.close();
         });
-        run_on_threads(io);
+        kit::run_on_threads(io);
     }
     BOOST_TEST(*w.get() == 2 * rounds);
     BOOST_TEST(saw_last == 8);
@@ -186,13 +172,13 @@ BOOST_AUTO_TEST_CASE(every_reader_sees_the_last_value)
     BOOST_TEST(satisfied == 8);
 }
 
-BOOST_AUTO_TEST_CASE(the_first_look_never_misses_the_last_value_before_close)
+BOOST_AUTO_TEST_CASE(the_first_wait_never_misses_the_last_value_before_close)
 {
     asio::io_context io;
     std::vector<std::unique_ptr<turnstile::watch<int>>> watches(kit::rounds(20'000));
     for (auto& w : watches)
         w = std::make_unique<turnstile::watch<int>>(io, 1);
-    std::atomic<std::size_t> at = 0; // the writer keeps close to the reader
+    std::atomic<std::size_t> at = 0; // the writer closes the watch that the reader uses
     kit::joining_thread writer([&] {
         for (std::size_t i = 0; i != watches.size(); ++i) {
             while (at < i) {
@@ -203,7 +189,7 @@ BOOST_AUTO_TEST_CASE(the_first_look_never_misses_the_last_value_before_close)
     });
     for (std::size_t i = 0; i != watches.size(); ++i) {
         at = i;
-        for (int look = 0; look != 8; ++look)
+        for (int wait = 0; wait != 8; ++wait)
             watches[i]->async_wait_changed(1, [](error_code ec, auto) { expect(!ec); });
     }
     writer.join();
@@ -211,7 +197,7 @@ BOOST_AUTO_TEST_CASE(the_first_look_never_misses_the_last_value_before_close)
     BOOST_TEST(expect.failures() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_watch_may_die_while_predicates_run)
+BOOST_AUTO_TEST_CASE(a_watch_may_be_destroyed_while_predicates_run)
 {
     for (int round = 0; round != rounds / 4; ++round) {
         asio::io_context io;
@@ -231,8 +217,7 @@ BOOST_AUTO_TEST_CASE(a_watch_may_die_while_predicates_run)
 BOOST_AUTO_TEST_CASE(the_ends_of_a_oneshot_meet_on_two_threads)
 {
     asio::io_context io;
-    auto work = asio::make_work_guard(io);
-    kit::joining_thread runner([&] { io.run(); });
+    kit::context_thread runner(io);
     std::atomic<int> values = 0;
     std::atomic<int> errors = 0;
     int sent = 0;
@@ -242,7 +227,7 @@ BOOST_AUTO_TEST_CASE(the_ends_of_a_oneshot_meet_on_two_threads)
             receiver.async_receive(
                 [&](error_code ec, std::unique_ptr<int> v) { ++(!ec && v ? values : errors); });
             if (i % 3 != 0) {
-                error_code ec; // stays until it is over, one way or the other
+                error_code ec; // the receiver stays until it has a value or an error
                 while (!receiver.is_closed() && !ec)
                     (void)receiver.try_receive(ec);
             }
@@ -252,9 +237,8 @@ BOOST_AUTO_TEST_CASE(the_ends_of_a_oneshot_meet_on_two_threads)
         if (i % 4 != 0)
             sender->send(std::make_unique<int>(i), ec);
         sent += ec ? 0 : 1;
-    } // the far end is joined after the sender has gone
-    work.reset();
-    runner.join();
+    } // the sender is destroyed first, then the far end is joined
+    runner.finish();
     BOOST_TEST(values + errors == rounds);
     BOOST_TEST(values <= sent);
 }

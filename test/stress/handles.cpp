@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Handles that are returned on one thread while another destroys their object, and a third the
+// Handles that are released on one thread while another thread destroys their object, or the
 // context.
 #include "kit/threads.hpp"
 
@@ -12,12 +12,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
-#include <latch>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
-#include <vector>
 
 namespace {
 
@@ -25,39 +22,24 @@ namespace asio = boost::asio;
 
 constexpr int rounds = kit::rounds(1000);
 
-// Runs all functions at the same time, each on a thread of its own.
-template <class... F>
-void at_once(F... f)
-{
-    std::latch start(sizeof...(f));
-    std::vector<std::thread> threads;
-    (threads.emplace_back([&start, &f] {
-        start.arrive_and_wait();
-        f();
-    }),
-     ...);
-    for (std::thread& t : threads)
-        t.join();
-}
-
-// The object and the context go while handles are returned. `make` makes the object, `take` a pair
-// of handles.
+// Two handles are released while first the object and then the context is destroyed. `make` makes
+// the object, `take` the pair of handles.
 template <class Make, class Take>
-void races(Make make, Take take)
+void release_while_destroying(Make make, Take take)
 {
     for (int i = 0; i != rounds; ++i) {
         std::optional<asio::io_context> io(std::in_place);
         auto object = make(*io);
         auto handles = take(*object);
-        at_once([&] { object.reset(); }, [&] { auto taken = std::move(handles.first); },
-                [&] { auto taken = std::move(handles.second); });
+        kit::at_once([&] { object.reset(); }, [&] { auto taken = std::move(handles.first); },
+                     [&] { auto taken = std::move(handles.second); });
 
         io.emplace();
         object = make(*io);
         handles = take(*object);
         object.reset();
-        at_once([&] { io.reset(); }, [&] { auto taken = std::move(handles.first); },
-                [&] { auto taken = std::move(handles.second); });
+        kit::at_once([&] { io.reset(); }, [&] { auto taken = std::move(handles.first); },
+                     [&] { auto taken = std::move(handles.second); });
     }
 }
 
@@ -69,40 +51,41 @@ auto maker(Args... args)
 
 BOOST_AUTO_TEST_SUITE(stress_handles)
 
-BOOST_AUTO_TEST_CASE(a_lock_and_its_mutex)
+BOOST_AUTO_TEST_CASE(a_lock_is_released_while_its_mutex_is_destroyed)
 {
-    races(maker<turnstile::mutex>(), [](turnstile::mutex& m) {
+    release_while_destroying(maker<turnstile::mutex>(), [](turnstile::mutex& m) {
         return std::pair(turnstile::unique_lock(m, std::try_to_lock),
                          turnstile::unique_lock<turnstile::mutex>());
     });
 }
 
-BOOST_AUTO_TEST_CASE(shared_locks_and_their_mutex)
+BOOST_AUTO_TEST_CASE(shared_locks_are_released_while_their_mutex_is_destroyed)
 {
-    races(maker<turnstile::shared_mutex>(), [](turnstile::shared_mutex& m) {
+    release_while_destroying(maker<turnstile::shared_mutex>(), [](turnstile::shared_mutex& m) {
         return std::pair(turnstile::shared_lock(m, std::try_to_lock),
                          turnstile::upgrade_lock(m, std::try_to_lock));
     });
 }
 
-BOOST_AUTO_TEST_CASE(permits_and_their_semaphore)
+BOOST_AUTO_TEST_CASE(permits_are_released_while_their_semaphore_is_destroyed)
 {
-    races(maker<turnstile::semaphore>(3), [](turnstile::semaphore& s) {
+    release_while_destroying(maker<turnstile::semaphore>(3), [](turnstile::semaphore& s) {
         auto all = s.try_acquire(3);
         auto one = all.split(1);
         return std::pair(std::move(all), std::move(one));
     });
 }
 
-BOOST_AUTO_TEST_CASE(places_and_their_bulkhead)
+BOOST_AUTO_TEST_CASE(permits_are_released_while_their_bulkhead_is_destroyed)
 {
-    races(maker<turnstile::bulkhead>(turnstile::bulkhead_options{.limit = 2}),
-          [](turnstile::bulkhead& b) { return std::pair(b.try_acquire(), b.try_acquire()); });
+    release_while_destroying(
+        maker<turnstile::bulkhead>(turnstile::bulkhead_options{.limit = 2}),
+        [](turnstile::bulkhead& b) { return std::pair(b.try_acquire(), b.try_acquire()); });
 }
 
-// A mutex with waiters, on a context that others run: some waiters are granted the lock, and the
-// others are aborted, while the mutex goes.
-BOOST_AUTO_TEST_CASE(a_lock_that_others_wait_for)
+// The mutex is destroyed while two threads run its context: some waiters are granted the lock, the
+// other waiters are aborted.
+BOOST_AUTO_TEST_CASE(a_lock_with_waiters_is_released_while_its_mutex_is_destroyed)
 {
     for (int i = 0; i != rounds; ++i) {
         asio::io_context io;
@@ -115,7 +98,8 @@ BOOST_AUTO_TEST_CASE(a_lock_that_others_wait_for)
                 expect(own.owns_lock() == !ec);
                 ++completed;
             });
-        at_once([&] { m.reset(); }, [&] { lock.unlock(); }, [&] { io.run(); }, [&] { io.run(); });
+        kit::at_once([&] { m.reset(); }, [&] { lock.unlock(); }, [&] { io.run(); },
+                     [&] { io.run(); });
         io.restart();
         io.run();
         BOOST_TEST(completed == 3);

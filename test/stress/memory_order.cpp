@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// Plain data that is published by a release with waiters, the slow way, and read after an acquire
-// without, the fast way: nothing but the order of the two orders it. For TSan.
+// Plain data, written before a release on the slow path (with waiters) and read after an acquire on
+// the fast path (without waiting). Only the memory order of release and acquire makes that safe;
+// the thread sanitizer reports a data race otherwise.
 #include "kit/threads.hpp"
 
 #include <turnstile/channel/queue.hpp>
@@ -12,36 +13,36 @@
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
-#include <thread>
 
 namespace {
 
 namespace asio = boost::asio;
 using turnstile::error_code;
 
-// In each turn let_wait() queues a waiter, publish() lets it go, and try_fetch() succeeds on the
-// other thread only after that.
-template <class LetWait, class Publish, class TryFetch>
-void published_is_seen(asio::io_context& io, LetWait let_wait, Publish publish, TryFetch try_fetch)
+// In each round enqueue() queues a waiter and release() grants it; only then try_acquire() succeeds
+// on the other thread.
+template <class Enqueue, class Release, class TryAcquire>
+void written_data_is_visible(asio::io_context& io, Enqueue enqueue, Release release,
+                             TryAcquire try_acquire)
 {
     const int rounds = kit::rounds(2000);
     int data = 0;
-    std::atomic<int> turn{0}; // relaxed: it orders nothing
+    std::atomic<int> round{0}; // relaxed: orders nothing
     std::atomic<int> seen{0};
     kit::expectation expect;
-    std::thread reader([&] {
+    kit::joining_thread reader([&] {
         for (int i = 1; i <= rounds; ++i) {
-            while (turn.load(std::memory_order_relaxed) != i || !try_fetch())
+            while (round.load(std::memory_order_relaxed) != i || !try_acquire())
                 std::this_thread::yield();
             expect(data == i);
             seen.store(i, std::memory_order_release);
         }
     });
     for (int i = 1; i <= rounds; ++i) {
-        let_wait();
-        turn.store(i, std::memory_order_relaxed);
+        enqueue();
+        round.store(i, std::memory_order_relaxed);
         data = i;
-        publish();
+        release();
         while (seen.load(std::memory_order_acquire) != i)
             std::this_thread::yield();
         io.restart();
@@ -51,23 +52,23 @@ void published_is_seen(asio::io_context& io, LetWait let_wait, Publish publish, 
     BOOST_TEST(expect.failures() == 0);
 }
 
-BOOST_AUTO_TEST_SUITE(memory_order)
+BOOST_AUTO_TEST_SUITE(stress_memory_order)
 
-BOOST_AUTO_TEST_CASE(a_permit_that_is_left_after_a_waiter)
+BOOST_AUTO_TEST_CASE(data_written_before_a_release_is_visible_to_the_holder_of_a_remaining_permit)
 {
     asio::io_context io;
     turnstile::semaphore s(io, 0);
-    published_is_seen(
+    written_data_is_visible(
         io, [&] { s.async_acquire([](error_code, auto permit) { (void)permit.detach(); }); },
         [&] { s.release(2); }, [&] { return s.try_acquire().detach() == 1; });
 }
 
-BOOST_AUTO_TEST_CASE(a_writer_lets_a_reader_go_and_another_follows)
+BOOST_AUTO_TEST_CASE(data_of_a_writer_is_visible_to_a_second_reader)
 {
     asio::io_context io;
     turnstile::shared_mutex m(io);
     kit::expectation expect;
-    published_is_seen(
+    written_data_is_visible(
         io,
         [&] {
             expect(m.try_lock());
@@ -83,11 +84,11 @@ BOOST_AUTO_TEST_CASE(a_writer_lets_a_reader_go_and_another_follows)
     BOOST_TEST(expect.failures() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(an_event_that_is_awaited)
+BOOST_AUTO_TEST_CASE(data_written_before_set_is_visible_to_a_thread_that_sees_the_event_set)
 {
     asio::io_context io;
     turnstile::event e(io);
-    published_is_seen(
+    written_data_is_visible(
         io,
         [&] {
             e.clear();
@@ -96,12 +97,12 @@ BOOST_AUTO_TEST_CASE(an_event_that_is_awaited)
         [&] { e.set(); }, [&] { return e.is_set(); });
 }
 
-BOOST_AUTO_TEST_CASE(an_item_that_is_left_after_a_waiter)
+BOOST_AUTO_TEST_CASE(data_written_before_a_push_is_visible_after_a_pop_of_a_remaining_item)
 {
     asio::io_context io;
     turnstile::queue<int> q(io, 4);
     kit::expectation expect;
-    published_is_seen(
+    written_data_is_visible(
         io, [&] { q.async_pop([](error_code, int) {}); },
         [&] {
             expect(q.try_push(1));

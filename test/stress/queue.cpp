@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Real threads on one queue: every item arrives exactly once, whatever is cancelled.
-#include "kit/joining_thread.hpp"
+// A queue on several threads: every item arrives exactly once, whichever operations are cancelled.
 #include "kit/threads.hpp"
 
 #include <turnstile/channel/priority_queue.hpp>
@@ -26,26 +25,11 @@ namespace {
 namespace asio = boost::asio;
 using turnstile::errc;
 
-constexpr int threads = 4;
-constexpr int sides = 4;
-#if TURNSTILE_SANITIZED
-constexpr int items = 150;
-#else
-constexpr int items = 3000;
-#endif
+constexpr int sides = 4; // producers, and as many consumers
+constexpr int items = kit::rounds(3000, 20);
 
-void run_on_threads(asio::io_context& io)
-{
-    std::vector<std::thread> pool;
-    pool.reserve(threads);
-    for (int i = 0; i != threads; ++i)
-        pool.emplace_back([&] { io.run(); });
-    for (auto& t : pool)
-        t.join();
-}
-
-// Pushes every item until it has entered, and pops until the queue is closed; every few
-// operations are cancelled at some moment, from wherever the signal may be emitted.
+// Producers push each item until a push succeeds, consumers pop until the queue is closed. One
+// operation in three is cancelled.
 template <class Queue, class Push, class Value>
 void every_item_arrives_once(std::size_t capacity, Push push, Value value_of)
 {
@@ -58,14 +42,9 @@ void every_item_arrives_once(std::size_t capacity, Push push, Value value_of)
     const auto produce = [&](int id) -> asio::awaitable<void> {
         const auto strand = co_await asio::this_coro::executor;
         for (int i = 0; i != items;) {
-            asio::cancellation_signal signal;
-            asio::post(strand, [&signal, hit = (i + id) % 3 == 0] {
-                if (hit)
-                    signal.emit(asio::cancellation_type::total);
-            });
-            const auto token = asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable);
-            auto result = co_await push(q, id * items + i, asio::as_tuple(token));
-            co_await asio::post(strand, asio::use_awaitable); // the signal is emitted by now
+            kit::racing_cancellation cancellation(strand, (i + id) % 3 == 0);
+            auto result = co_await push(q, id * items + i, cancellation.token());
+            co_await cancellation.emitted();
             if (!std::get<0>(result))
                 ++i;
         }
@@ -77,14 +56,9 @@ void every_item_arrives_once(std::size_t capacity, Push push, Value value_of)
     const auto consume = [&](int id) -> asio::awaitable<void> {
         const auto strand = co_await asio::this_coro::executor;
         for (int i = 0;; ++i) {
-            asio::cancellation_signal signal;
-            asio::post(strand, [&signal, hit = (i + id) % 3 == 0] {
-                if (hit)
-                    signal.emit(asio::cancellation_type::total);
-            });
-            const auto token = asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable);
-            auto [ec, batch] = co_await q.async_pop_n(3, asio::as_tuple(token));
-            co_await asio::post(strand, asio::use_awaitable);
+            kit::racing_cancellation cancellation(strand, (i + id) % 3 == 0);
+            auto [ec, batch] = co_await q.async_pop_n(3, cancellation.token());
+            co_await cancellation.emitted();
             if (ec == errc::closed)
                 co_return;
             for (auto& value : batch) {
@@ -100,7 +74,7 @@ void every_item_arrives_once(std::size_t capacity, Push push, Value value_of)
         asio::co_spawn(asio::make_strand(io), produce(i), asio::detached);
         asio::co_spawn(asio::make_strand(io), consume(i), asio::detached);
     }
-    run_on_threads(io);
+    kit::run_on_threads(io);
     BOOST_TEST(arrived.size() == static_cast<std::size_t>(sides * items));
     std::sort(arrived.begin(), arrived.end());
     BOOST_TEST((std::unique(arrived.begin(), arrived.end()) == arrived.end()), "doubled");
@@ -156,14 +130,15 @@ BOOST_AUTO_TEST_CASE(the_items_of_each_producer_stay_in_order)
         asio::co_spawn(io, produce(i), asio::detached);
         asio::co_spawn(io, consume(), asio::detached);
     }
-    run_on_threads(io);
+    kit::run_on_threads(io);
     const long total = sides * items;
     BOOST_TEST(popped == total);
     BOOST_TEST(ordered);
     BOOST_TEST(sum == total * (total - 1) / 2);
 }
 
-// Where a result is made, which is just before a granted pop takes its item, the queue goes.
+// The queue is destroyed while the result of a granted pop is constructed, before the pop takes its
+// item.
 struct outlives_its_queue {
     outlives_its_queue() noexcept
     {
@@ -180,7 +155,7 @@ struct outlives_its_queue {
     static inline std::binary_semaphore queue_is_gone{0};
 };
 
-BOOST_AUTO_TEST_CASE(a_queue_may_go_while_a_pop_is_being_delivered)
+BOOST_AUTO_TEST_CASE(a_queue_may_be_destroyed_while_a_pop_is_delivered)
 {
     asio::io_context io;
     auto q = std::make_unique<turnstile::queue<outlives_its_queue>>(io, 1);
@@ -195,10 +170,10 @@ BOOST_AUTO_TEST_CASE(a_queue_may_go_while_a_pop_is_being_delivered)
         q.reset();
         outlives_its_queue::queue_is_gone.release();
     }
-    BOOST_TEST(got == -1, "the item went with the queue");
+    BOOST_TEST(got == -1, "the item was destroyed with the queue");
 }
 
-BOOST_AUTO_TEST_CASE(closing_ends_both_sides_on_many_threads)
+BOOST_AUTO_TEST_CASE(closing_completes_pushes_and_pops_on_several_threads)
 {
     for (int round = 0; round != items / 10; ++round) {
         asio::io_context io;
@@ -221,7 +196,7 @@ BOOST_AUTO_TEST_CASE(closing_ends_both_sides_on_many_threads)
             });
         }
         asio::post(io, [&] { q.close(); });
-        run_on_threads(io);
+        kit::run_on_threads(io);
         BOOST_TEST(ended == 16);
         while (q.try_pop())
             ++left;
@@ -229,7 +204,7 @@ BOOST_AUTO_TEST_CASE(closing_ends_both_sides_on_many_threads)
     }
 }
 
-// Is destroyed once the flag is set.
+// Its destructor returns once the flag is set.
 struct lingering {
     explicit lingering(std::atomic<bool>& f) noexcept : flag(&f) {}
     lingering(lingering&& other) noexcept : flag(std::exchange(other.flag, nullptr)) {}
@@ -246,28 +221,26 @@ struct lingering {
     std::atomic<bool>* flag;
 };
 
-// The item is destroyed by close(), after it has let the other go.
-BOOST_AUTO_TEST_CASE(whoever_goes_as_a_queue_is_closed_may_destroy_it)
+// close() destroys the item after it has completed the join.
+BOOST_AUTO_TEST_CASE(a_handler_completed_by_close_may_destroy_the_queue)
 {
     asio::io_context io;
-    auto work = asio::make_work_guard(io);
-    std::thread runner([&] { io.run(); });
+    kit::context_thread runner(io);
     std::atomic<bool> gone = false;
     auto q = std::make_unique<turnstile::queue<lingering>>(io, 4);
     BOOST_TEST(q->try_push(lingering(gone)));
     turnstile::queue<lingering>& closing = *q;
     closing.async_join([&, owner = std::move(q)](turnstile::error_code) mutable {
         owner.reset();
-        asio::post(io, [&] { gone = true; }); // when nothing of this handler is left
+        asio::post(io, [&] { gone = true; }); // when this handler has been destroyed
     });
     closing.close(turnstile::close_mode::discard);
-    work.reset();
-    runner.join();
+    runner.finish();
     BOOST_TEST(gone);
 }
 
-// The queue is destroyed while its completions are on their way: a popped item was pushed with
-// success, so that a producer that sends again after an error sends nothing twice.
+// The queue is destroyed while its completions are being delivered. The push of a popped item
+// succeeds, so that a producer that pushes again after an error pushes no item twice.
 BOOST_AUTO_TEST_CASE(a_push_succeeds_if_its_item_was_popped_whenever_the_queue_is_destroyed)
 {
     constexpr std::size_t pairs = 6;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// Circuit breakers and bulkheads on real threads; meant for TSan as much as for the invariants.
+// Circuit breakers and bulkheads on several threads: the invariants, and data races for the thread
+// sanitizer.
+#include "kit/threads.hpp"
+
 #include <turnstile/resilience/bulkhead.hpp>
 #include <turnstile/resilience/circuit_breaker.hpp>
 
@@ -8,8 +11,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <thread>
-#include <vector>
 
 namespace {
 
@@ -18,27 +19,12 @@ using namespace std::chrono_literals;
 using turnstile::circuit_breaker_event;
 using turnstile::circuit_state;
 
-constexpr int threads = 4;
-#if TURNSTILE_SANITIZED
-constexpr int rounds = 200;
-#else
-constexpr int rounds = 2000;
-#endif
-
-template <class F>
-void on_threads(F f)
-{
-    std::vector<std::thread> pool;
-    for (int i = 0; i != threads; ++i)
-        pool.emplace_back([&f, i] { f(i); });
-    for (auto& t : pool)
-        t.join();
-}
+constexpr int rounds = kit::rounds(2000);
 
 BOOST_AUTO_TEST_SUITE(stress_resilience)
 
-// Whoever comes may open it, probe it and close it; listeners must see one unbroken chain, and
-// what is missing in it is counted.
+// Every thread may open, probe and close the circuit. Listeners see one unbroken chain of changes,
+// apart from the dropped events, which are counted.
 BOOST_AUTO_TEST_CASE(listeners_see_every_change_in_order)
 {
     asio::io_context io;
@@ -52,10 +38,10 @@ BOOST_AUTO_TEST_CASE(listeners_see_every_change_in_order)
         last = c.to;
         opened += c.to == circuit_state::open ? 1 : 0;
     });
-    std::atomic<std::uint64_t> asked = 0;
-    on_threads([&](int id) {
+    std::atomic<std::uint64_t> requested = 0;
+    kit::on_threads([&](int id) {
         for (int i = 0; i != rounds * 5; ++i) {
-            ++asked;
+            ++requested;
             auto permit = breaker.try_acquire();
             if ((i + id) % 5 == 0)
                 permit = {};
@@ -70,25 +56,25 @@ BOOST_AUTO_TEST_CASE(listeners_see_every_change_in_order)
     });
     const auto stats = breaker.stats();
     breaks += last != stats.state ? 1 : 0;
-    const std::uint64_t dropped = breaker.dropped_events(); // if one was preempted while telling
+    // Events are dropped while the dispatching thread is preempted.
+    const std::uint64_t dropped = breaker.dropped_events();
     BOOST_TEST(breaks <= dropped);
     BOOST_TEST(opened <= stats.opened);
     BOOST_TEST(stats.opened - opened <= dropped);
     BOOST_TEST(stats.probes_out == 0U);
-    // Each was admitted and reported, or rejected.
-    BOOST_TEST(asked ==
+    // Each request was admitted and reported, or rejected.
+    BOOST_TEST(requested ==
                stats.successes + stats.failures + stats.ignored + stats.late + stats.rejected);
 }
 
-BOOST_AUTO_TEST_CASE(listeners_come_and_go_while_others_are_told)
+BOOST_AUTO_TEST_CASE(listeners_are_added_and_removed_while_events_are_dispatched)
 {
     asio::io_context io;
     turnstile::circuit_breaker breaker(io);
-    std::atomic<int> told = 0;
-    on_threads([&](int id) {
+    std::atomic<int> notified = 0;
+    kit::on_threads([&](int id) {
         for (int i = 0; i != rounds; ++i) {
-            const auto listener =
-                breaker.add_listener([&](const circuit_breaker_event&) { ++told; });
+            const auto listener = breaker.add_listener([&](const circuit_breaker_event&) { ++notified; });
             if (id % 2 == 0)
                 breaker.force_open();
             else
@@ -96,7 +82,7 @@ BOOST_AUTO_TEST_CASE(listeners_come_and_go_while_others_are_told)
             breaker.remove_listener(listener);
         }
     });
-    BOOST_TEST(told > 0);
+    BOOST_TEST(notified > 0);
 }
 
 BOOST_AUTO_TEST_CASE(waits_for_a_state_race_with_the_timer_and_with_changes)
@@ -115,7 +101,7 @@ BOOST_AUTO_TEST_CASE(waits_for_a_state_race_with_the_timer_and_with_changes)
     };
     for (int i = 0; i != 4; ++i)
         asio::co_spawn(asio::make_strand(io), waiter(), asio::detached);
-    // Somebody has to open it again for the last who waits.
+    // Opens the circuit for the last waiter, which no other waiter does.
     asio::co_spawn(
         io,
         [&]() -> asio::awaitable<void> {
@@ -127,7 +113,7 @@ BOOST_AUTO_TEST_CASE(waits_for_a_state_race_with_the_timer_and_with_changes)
             }
         },
         asio::detached);
-    on_threads([&](int) { io.run(); });
+    kit::run_on_threads(io);
     BOOST_TEST(seen == 4 * (rounds / 10));
 }
 
@@ -159,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_bulkhead_keeps_its_limit_through_timeouts_and_resizes)
     };
     for (int i = 0; i != 12; ++i)
         asio::co_spawn(asio::make_strand(io), client(i), asio::detached);
-    on_threads([&](int) { io.run(); });
+    kit::run_on_threads(io);
     const auto stats = bulkhead.stats();
     BOOST_TEST(too_many == 0);
     BOOST_TEST(served > 0);
@@ -179,7 +165,7 @@ BOOST_AUTO_TEST_CASE(an_adaptive_limit_learns_from_all_threads)
         breaks += c.from != last ? 1 : 0;
         last = c.to;
     });
-    on_threads([&](int id) {
+    kit::on_threads([&](int id) {
         for (int i = 0; i != rounds; ++i) {
             auto permit = bulkhead.try_acquire();
             if ((i + id) % 17 == 0)
@@ -188,7 +174,7 @@ BOOST_AUTO_TEST_CASE(an_adaptive_limit_learns_from_all_threads)
     });
     BOOST_TEST(bulkhead.stats().in_flight == 0U);
     breaks += bulkhead.limit() != last ? 1 : 0;
-    BOOST_TEST(breaks <= bulkhead.dropped_events()); // each drop leaves at most one gap
+    BOOST_TEST(breaks <= bulkhead.dropped_events()); // each dropped event leaves at most one gap
 }
 
 BOOST_AUTO_TEST_SUITE_END()

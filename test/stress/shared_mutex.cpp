@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Readers, writers and upgraders on real threads, some of them cancelled.
+// Readers, writers and upgraders on several threads; some of their operations are cancelled.
 #include "kit/threads.hpp"
 
 #include <turnstile/sync/shared_mutex.hpp>
@@ -78,25 +78,17 @@ BOOST_AUTO_TEST_CASE(racing_cancellations_leave_no_lock_behind)
     const auto worker = [&](int id) -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
         for (int i = 0; i != rounds; ++i) {
-            asio::cancellation_signal signal;
-            asio::post(executor, [&] {
-                if ((i + id) % 2 == 0)
-                    signal.emit(asio::cancellation_type::total);
-            });
-            const auto token = [&] {
-                return asio::as_tuple(
-                    asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable));
-            };
+            kit::racing_cancellation cancellation(executor, (i + id) % 2 == 0);
             if ((i + id) % 3 == 0) {
-                auto [ec, lock] = co_await m.async_lock(token());
+                auto [ec, lock] = co_await m.async_lock(cancellation.token());
                 expect(lock.owns_lock() != bool(ec));
             } else {
                 auto lock = co_await m.async_lock_upgrade();
-                auto [failed, writing] = co_await m.async_upgrade(lock, token());
+                auto [failed, writing] = co_await m.async_upgrade(lock, cancellation.token());
                 expect(writing.owns_lock() != bool(failed));
                 expect(lock.owns_lock() == bool(failed));
             }
-            co_await asio::post(asio::use_awaitable); // the posted function uses the signal
+            co_await cancellation.emitted();
         }
     };
     for (int i = 0; i != 8; ++i)

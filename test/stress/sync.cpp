@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Real threads on one object; meant for TSan as much as for the invariants.
+// Mutex, semaphore and events on several threads: the invariants, and data races for the thread
+// sanitizer.
 #include "kit/threads.hpp"
 
 #include <turnstile/resilience/rate_limiter.hpp>
@@ -24,24 +25,9 @@ namespace asio = boost::asio;
 using namespace asio::experimental::awaitable_operators;
 using turnstile::error_code;
 
-constexpr int threads = 4;
-#if TURNSTILE_SANITIZED
-constexpr int rounds = 200;
-#else
-constexpr int rounds = 2000;
-#endif
+constexpr int rounds = kit::rounds(2000);
 
-void run_on_threads(asio::io_context& io)
-{
-    std::vector<std::thread> pool;
-    pool.reserve(threads);
-    for (int i = 0; i != threads; ++i)
-        pool.emplace_back([&] { io.run(); });
-    for (auto& t : pool)
-        t.join();
-}
-
-BOOST_AUTO_TEST_SUITE(stress)
+BOOST_AUTO_TEST_SUITE(stress_sync)
 
 BOOST_AUTO_TEST_CASE(a_mutex_excludes_on_many_threads)
 {
@@ -58,12 +44,12 @@ BOOST_AUTO_TEST_CASE(a_mutex_excludes_on_many_threads)
     };
     for (int i = 0; i != 16; ++i)
         asio::co_spawn(io, worker(i % 2 == 0), asio::detached);
-    run_on_threads(io);
+    kit::run_on_threads(io);
     BOOST_TEST(counter == 16L * rounds);
     BOOST_TEST(!m.is_locked());
 }
 
-// A context for one thread says nothing about who else calls the objects on it.
+// A concurrency hint of 1 does not say from which threads the objects are called.
 BOOST_AUTO_TEST_CASE(a_hint_of_one_thread_leaves_the_locks_on)
 {
     asio::io_context io(1);
@@ -91,11 +77,7 @@ BOOST_AUTO_TEST_CASE(a_hint_of_one_thread_leaves_the_locks_on)
             m.unlock();
         }
     };
-    std::thread first(call_from_outside);
-    std::thread second(call_from_outside);
-    io.run();
-    first.join();
-    second.join();
+    kit::at_once([&] { io.run(); }, call_from_outside, call_from_outside);
     BOOST_TEST(received == 2 * rounds);
     BOOST_TEST(counter == 4L * rounds);
     BOOST_TEST(s.available() == 0U);
@@ -110,26 +92,19 @@ BOOST_AUTO_TEST_CASE(a_semaphore_loses_no_permit_to_racing_cancellations)
     const auto worker = [&](int id) -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
         for (int i = 0; i != rounds; ++i) {
-            asio::cancellation_signal signal;
-            asio::post(executor, [&] {
-                if ((i + id) % 3 == 0)
-                    signal.emit(asio::cancellation_type::total);
-            });
+            kit::racing_cancellation cancellation(executor, (i + id) % 3 == 0);
             const auto n = static_cast<std::uint64_t>(1 + (i + id) % 3);
-            auto [ec, permit] = co_await s.async_acquire(
-                n,
-                asio::as_tuple(asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable)));
+            auto [ec, permit] = co_await s.async_acquire(n, cancellation.token());
             if (!ec) {
                 expect(permit.count() == n);
                 ++acquired;
             }
-            // The posted function uses the signal: let it run first.
-            co_await asio::post(asio::use_awaitable);
+            co_await cancellation.emitted();
         }
     };
     for (int i = 0; i != 8; ++i)
         asio::co_spawn(asio::make_strand(io), worker(i), asio::detached);
-    run_on_threads(io);
+    kit::run_on_threads(io);
     BOOST_TEST(acquired > 0);
     BOOST_TEST(expect.failures() == 0);
     BOOST_TEST(s.available() == 3U);
@@ -160,11 +135,11 @@ BOOST_AUTO_TEST_CASE(signals_from_other_threads_all_arrive)
             }
         },
         asio::detached);
-    run_on_threads(io);
+    kit::run_on_threads(io);
     BOOST_TEST(exchanged == rounds);
 }
 
-BOOST_AUTO_TEST_CASE(an_event_set_from_outside_wakes_everybody)
+BOOST_AUTO_TEST_CASE(an_event_set_by_another_thread_wakes_all_waiters)
 {
     for (int round = 0; round != rounds / 20; ++round) {
         asio::io_context io;
@@ -178,16 +153,17 @@ BOOST_AUTO_TEST_CASE(an_event_set_from_outside_wakes_everybody)
                     ++woken;
                 },
                 asio::detached);
-        std::thread setter([&] { e.set(); });
-        run_on_threads(io);
-        setter.join();
+        {
+            kit::joining_thread setter([&] { e.set(); });
+            kit::run_on_threads(io);
+        }
         BOOST_TEST(woken == 20);
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_handler_that_blocks_holds_up_no_other)
+BOOST_AUTO_TEST_CASE(a_handler_that_blocks_delays_no_other_handler)
 {
-    // The first to wake blocks its thread until the last has run; others must go meanwhile.
+    // The first handler blocks its thread until the last handler has run on another thread.
     asio::io_context io;
     turnstile::event e(io);
     std::promise<void> last_ran;
@@ -201,11 +177,11 @@ BOOST_AUTO_TEST_CASE(a_handler_that_blocks_holds_up_no_other)
                 last_ran.set_value();
         });
     e.set();
-    run_on_threads(io);
+    kit::run_on_threads(io);
     BOOST_TEST(woken == waiters - 1);
 }
 
-BOOST_AUTO_TEST_CASE(an_object_may_die_on_the_thread_its_last_handler_runs_on)
+BOOST_AUTO_TEST_CASE(an_object_may_be_destroyed_by_its_last_handler)
 {
     for (int round = 0; round != rounds / 4; ++round) {
         asio::io_context io;
@@ -215,12 +191,12 @@ BOOST_AUTO_TEST_CASE(an_object_may_die_on_the_thread_its_last_handler_runs_on)
             m->async_lock([m](error_code, auto) {});
         asio::post(io, [p = m.get()] { p->unlock(); });
         m.reset();
-        run_on_threads(io);
+        kit::run_on_threads(io);
     }
 }
 
-// The object is gone, and its context goes while the completion is on its way elsewhere.
-BOOST_AUTO_TEST_CASE(a_context_may_die_while_a_handler_of_another_one_runs)
+// The object and its context are destroyed while the handler is posted to another context.
+BOOST_AUTO_TEST_CASE(a_context_may_be_destroyed_while_a_handler_runs_on_another_context)
 {
     asio::thread_pool pool(2);
     std::atomic<int> completed = 0;
@@ -250,10 +226,9 @@ BOOST_AUTO_TEST_CASE(a_race_against_a_timer_loses_no_signal)
                                    asio::steady_timer::time_point::min());
             const auto result =
                 co_await (e.async_wait(asio::use_awaitable) || now.async_wait(asio::use_awaitable));
-            if (result.index() == 0)
-                ++taken;
-            // Stored or taken, a signal is there once; set the next when it was taken.
+            // One signal exists at a time, stored or taken: a taken one is followed by the next.
             if (result.index() == 0) {
+                ++taken;
                 ++set;
                 e.set();
             }
@@ -264,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_race_against_a_timer_loses_no_signal)
     e.set();
     for (int i = 0; i != 4; ++i)
         asio::co_spawn(asio::make_strand(io), consumer(), asio::detached);
-    run_on_threads(io);
+    kit::run_on_threads(io);
     BOOST_TEST(finished == 4);
     BOOST_TEST(set == taken + (e.is_set() ? 1 : 0));
 }

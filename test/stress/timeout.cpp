@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Operations that are timed out, retried, hedged and cancelled on several threads, without a
-// strand of the user's.
+// strand.
+#include "kit/threads.hpp"
+
 #include <turnstile/resilience/hedge.hpp>
 #include <turnstile/resilience/retry.hpp>
 #include <turnstile/resilience/timeout.hpp>
@@ -13,7 +15,6 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <thread>
 #include <vector>
 
 namespace {
@@ -23,25 +24,12 @@ using namespace std::chrono_literals;
 using turnstile::errc;
 using turnstile::error_code;
 
-#if TURNSTILE_SANITIZED
-constexpr int rounds = 50;
-#else
-constexpr int rounds = 400;
-#endif
-
-void run_on_threads(asio::io_context& io)
-{
-    std::vector<std::thread> pool;
-    for (int i = 0; i != 4; ++i)
-        pool.emplace_back([&] { io.run(); });
-    for (auto& t : pool)
-        t.join();
-}
+constexpr int rounds = kit::rounds(400, 8);
 
 BOOST_AUTO_TEST_SUITE(stress_timeout)
 
 // The intermediate steps of a composed operation race with its deadline.
-BOOST_AUTO_TEST_CASE(a_composed_read_on_many_threads_ends_once)
+BOOST_AUTO_TEST_CASE(a_composed_read_on_several_threads_completes_once)
 {
     asio::io_context io;
     struct connection {
@@ -68,12 +56,12 @@ BOOST_AUTO_TEST_CASE(a_composed_read_on_many_threads_ends_once)
                 asio::write(c->out, asio::buffer("ab", 2), ignored);
             });
     }
-    run_on_threads(io);
+    kit::run_on_threads(io);
     BOOST_TEST(completed == rounds);
     BOOST_TEST(wrong == 0);
 }
 
-BOOST_AUTO_TEST_CASE(what_ends_while_it_is_being_initiated_completes_nevertheless)
+BOOST_AUTO_TEST_CASE(an_operation_that_ends_inside_its_initiation_completes)
 {
     asio::thread_pool pool(3);
     std::atomic<int> completed = 0;
@@ -99,7 +87,7 @@ BOOST_AUTO_TEST_CASE(what_ends_while_it_is_being_initiated_completes_nevertheles
     BOOST_TEST(completed == 150 * rounds);
 }
 
-BOOST_AUTO_TEST_CASE(no_permit_is_lost_to_a_timeout_or_a_cancellation_from_anywhere)
+BOOST_AUTO_TEST_CASE(no_permit_is_lost_to_a_timeout_or_to_a_cancellation_on_another_thread)
 {
     asio::io_context io;
     turnstile::semaphore s(io, 2, 2);
@@ -113,23 +101,23 @@ BOOST_AUTO_TEST_CASE(no_permit_is_lost_to_a_timeout_or_a_cancellation_from_anywh
                 asio::bind_cancellation_slot(
                     signal.slot(),
                     [&](error_code, turnstile::semaphore::permit_type) { ++completed; })));
-            if (i % 3 == 0) // a thread that knows nothing of the handler's executor
+            if (i % 3 == 0) // emitted on any thread of the context
                 asio::post(io, [&] { signal.emit(asio::cancellation_type::terminal); });
         });
     }
-    run_on_threads(io);
+    kit::run_on_threads(io);
     BOOST_TEST(completed == rounds);
     BOOST_TEST(s.available() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(retries_and_hedges_complete_once_and_await_everything)
+BOOST_AUTO_TEST_CASE(retries_and_hedges_complete_once_and_await_all_attempts)
 {
     asio::io_context io;
     std::atomic<int> running = 0;
     std::atomic<int> left_behind = 0;
     std::atomic<int> completed = 0;
     std::atomic<int> turn = 0;
-    // Fails, succeeds at once, or takes longer than anybody waits.
+    // Fails, succeeds at once, or takes longer than its timeout.
     const auto flaky = [&]() -> asio::awaitable<int> {
         struct scope {
             std::atomic<int>& n;
@@ -155,7 +143,7 @@ BOOST_AUTO_TEST_CASE(retries_and_hedges_complete_once_and_await_everything)
         asio::post(io, [&] {
             retry.async_call(hedged, [&](std::exception_ptr e, int) { completed += e ? 0 : 1; });
         });
-    run_on_threads(io);
+    kit::run_on_threads(io);
     left_behind = running.load();
     BOOST_TEST(completed == rounds / 4);
     BOOST_TEST(left_behind == 0);

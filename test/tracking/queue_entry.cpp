@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// With handler tracking, Asio's queue entries are larger. They still fit into the memory that a
-// postable brings along: a wake-up does not allocate. Returns how many checks have failed.
+// Asio's queue entries are larger with handler tracking. They still fit into the memory of an
+// intrusive_task, so that a wake-up does not allocate. Returns the number of failed checks.
 #include <turnstile/detail/post/buffer_allocator.hpp>
 #include <turnstile/detail/post/intrusive_task.hpp>
 
@@ -31,7 +31,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// As large as what is posted.
+// As large as the functions that the library posts.
 struct function {
     void* what;
     void operator()() const {}
@@ -40,7 +40,7 @@ struct function {
 template <std::size_t Size, class Executor>
 int allocations_of_post(const Executor& executor)
 {
-    // Static: it must outlive the queue entry.
+    // Static, because it must outlive the queue entry.
     alignas(std::max_align_t) static std::byte room[Size];
     const turnstile::detail::buffer_allocator<void, Size> memory(room);
     const auto queueing =
@@ -55,13 +55,14 @@ int allocations_of_post(const Executor& executor)
 
 int main()
 {
-    constexpr std::size_t enough = turnstile::detail::postable::memory_size;
+    constexpr std::size_t enough = turnstile::detail::intrusive_task::memory_size;
     asio::io_context io;
     asio::thread_pool pool(1);
-    pool.join(); // so that nothing runs meanwhile
+    pool.join(); // so that no function runs during the count
     const int in_io = allocations_of_post<enough>(io.get_executor());
     const int in_pool = allocations_of_post<enough>(pool.get_executor());
-    const int in_less = allocations_of_post<16>(io.get_executor()); // this can fail
+    const int in_less =
+        allocations_of_post<16>(io.get_executor()); // must allocate: the check can fail
     std::printf("io_context: %d, thread_pool: %d, too small: %d\n", in_io, in_pool, in_less);
     io.run();
     return in_io + in_pool + (in_less == 1 ? 0 : 1);

@@ -19,6 +19,19 @@
 #    define TURNSTILE_HAS_IMMEDIATE_EXECUTOR 0
 #endif
 
+// Frames of waits are kept for reuse, unless Asio's recycling is disabled, or the address sanitizer
+// is to detect uses of a destroyed frame.
+#if defined(BOOST_ASIO_DISABLE_AWAITABLE_FRAME_RECYCLING) || defined(__SANITIZE_ADDRESS__)
+#    define TURNSTILE_KEEPS_FRAMES 0
+#elif defined(__has_feature)
+#    if __has_feature(address_sanitizer)
+#        define TURNSTILE_KEEPS_FRAMES 0
+#    endif
+#endif
+#if !defined(TURNSTILE_KEEPS_FRAMES)
+#    define TURNSTILE_KEEPS_FRAMES 1
+#endif
+
 namespace boost::asio {
 }
 

@@ -13,6 +13,7 @@
 #include <turnstile/detail/post/buffer_allocator.hpp>
 #include <turnstile/detail/post/handler_allocator.hpp>
 #include <turnstile/detail/util/coop_budget.hpp>
+#include <turnstile/detail/util/frame_cache.hpp>
 #include <turnstile/detail/wait/coroutine_token.hpp>
 #include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_operation.hpp>
@@ -317,7 +318,7 @@ TURNSTILE_HOT wait_decision attempt_before_suspending(Request& request, bool may
 // request is decided. If dropping the result would lose something, it takes this short cut only if
 // it cannot be cancelled. It has few variables, because each of them is written to the frame.
 template <class TokenForm, class Request>
-auto wait_in_coroutine(Request request)
+auto wait_in_coroutine(frame_cache, Request request)
     -> asio::awaitable<typename TokenForm::value_type, typename TokenForm::executor_type>
 {
     constexpr bool gives_nothing = std::is_void_v<typename Request::result_type>;
@@ -365,7 +366,7 @@ auto start_wait(Request request, Token&& token)
 {
     using token_form = coroutine_token<std::decay_t<Token>, typename Request::result_type>;
     if constexpr (token_form::is_coroutine)
-        return wait_in_coroutine<token_form>(std::move(request));
+        return wait_in_coroutine<token_form>(frame_cache(), std::move(request));
     else
         return asio::async_initiate<Token,
                                     typename signature_of<typename Request::result_type>::type>(

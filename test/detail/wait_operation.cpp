@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Handlers that throw when they are moved.
+// Operations whose handler throws when it is moved.
 #include "kit/run.hpp"
 
 #include <turnstile/channel/queue.hpp>
@@ -18,7 +18,7 @@ using turnstile::error_code;
 
 struct thrown {};
 
-// Throws when it is moved for the last time before a count of zero.
+// Throws in the move that decrements *moves_left to zero.
 struct throws_when_moved {
     int* moves_left;
     int* calls;
@@ -42,10 +42,10 @@ struct throws_when_moved {
 
 constexpr int most_moves = 20;
 
-BOOST_AUTO_TEST_SUITE(throwing_handler)
+BOOST_AUTO_TEST_SUITE(wait_operation)
 
-// Whichever move it is, at the start or at the end: the lock comes back.
-BOOST_AUTO_TEST_CASE(a_lock_is_not_lost)
+// Whichever move throws, at the start or at the end of the operation, the lock is released.
+BOOST_AUTO_TEST_CASE(a_handler_that_throws_when_moved_loses_no_lock)
 {
     for (int k = 1; k != most_moves; ++k) {
         kit::drained_context io;
@@ -66,8 +66,8 @@ BOOST_AUTO_TEST_CASE(a_lock_is_not_lost)
     }
 }
 
-// A push whose handler cannot be moved has not pushed, and a queue is not the smaller for it.
-BOOST_AUTO_TEST_CASE(a_place_is_not_lost)
+// A push whose handler throws in the initiating function has pushed nothing and occupies no place.
+BOOST_AUTO_TEST_CASE(a_handler_that_throws_when_moved_loses_no_place_in_a_queue)
 {
     for (int k = 1; k != most_moves; ++k) {
         kit::drained_context io;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// An operation that cannot be made: what it was granted is given back, and what it was to
-// live in may be gone.
+// An operation that cannot be created: its grant is given back, and the coroutine frame that it was
+// to be stored in may have been destroyed.
 #include "kit/thread_executor.hpp"
 
 #include <turnstile/detail/wait/start_wait.hpp>
@@ -24,10 +24,10 @@ using turnstile::detail::wait_decision;
 
 using state_type = semaphore_state<turnstile::thread_safe>;
 
-struct no_luck {};
+struct start_failure {};
 
-// A context's executor, until the operation fails: then a thread of its own does at once what
-// several threads of the context might do at any moment.
+// A context's executor, until the operation fails. From then on each function runs at once on a
+// thread of its own, as another thread of the context might do at any moment.
 class executor_until_failure : public kit::thread_executor {
 public:
     executor_until_failure(asio::io_context& io, const bool& failed) noexcept
@@ -65,7 +65,7 @@ struct fixture {
     bool touched_when_gone = false;
 };
 
-// Its own destruction says whether it was in a coroutine's frame that was no more.
+// Its destructor reports whether the coroutine frame that holds it had been destroyed before.
 struct watched_waiter : semaphore_waiter {
     using semaphore_waiter::semaphore_waiter;
     ~watched_waiter()
@@ -76,9 +76,9 @@ struct watched_waiter : semaphore_waiter {
     fixture* in = nullptr;
 };
 
-// A wait that is granted or not, and fails to get ready. What it was granted it knows by a
-// value that is moved with it.
-struct unlucky_request {
+// A wait that throws in prepare(), after try_now() was granted or not. The grant is a value that is
+// moved with the request.
+struct failing_request {
     using executor_type = asio::io_context::executor_type;
     using threading = turnstile::thread_safe;
     using result_type = void;
@@ -109,12 +109,12 @@ struct unlucky_request {
     {
         w.in = f;
         f->failed = true;
-        throw no_luck();
+        throw start_failure();
     }
     void take_now() const noexcept {}
 };
 
-// Says when the coroutine that it is in is destroyed.
+// Reports the destruction of the coroutine that holds it.
 struct frame_watch {
     explicit frame_watch(fixture& watched) noexcept : f(watched) {}
     frame_watch(const frame_watch&) = delete;
@@ -122,60 +122,60 @@ struct frame_watch {
     fixture& f;
 };
 
-asio::awaitable<void> wait_without_luck(fixture& f)
+asio::awaitable<void> wait_that_fails_to_start(fixture& f)
 {
     const frame_watch watch(f);
-    co_await turnstile::detail::start_wait(unlucky_request{&f}, asio::use_awaitable);
+    co_await turnstile::detail::start_wait(failing_request{&f}, asio::use_awaitable);
 }
 
 void fixture::start()
 {
-    turnstile::detail::start_wait(unlucky_request{this}, [](turnstile::error_code) {});
+    turnstile::detail::start_wait(failing_request{this}, [](turnstile::error_code) {});
 }
 
 void fixture::spawn()
 {
     asio::co_spawn(asio::any_io_executor(executor_until_failure(io, failed)),
-                   wait_without_luck(*this), asio::detached);
+                   wait_that_fails_to_start(*this), asio::detached);
 }
 
-BOOST_AUTO_TEST_SUITE(failed_start)
+BOOST_AUTO_TEST_SUITE(start_wait)
 
-BOOST_FIXTURE_TEST_CASE(what_was_granted_is_given_back, fixture)
+BOOST_FIXTURE_TEST_CASE(a_grant_is_given_back_if_the_operation_cannot_be_created, fixture)
 {
-    BOOST_CHECK_THROW(start(), no_luck);
+    BOOST_CHECK_THROW(start(), start_failure);
     BOOST_TEST(given_back == 1);
     BOOST_TEST(permits->available() == 1U);
 }
 
-BOOST_FIXTURE_TEST_CASE(nothing_is_given_back_where_nothing_was_granted, fixture)
+BOOST_FIXTURE_TEST_CASE(nothing_is_given_back_without_a_grant, fixture)
 {
     BOOST_TEST(permits->try_acquire(1, state_type::no_handle));
-    BOOST_CHECK_THROW(start(), no_luck);
+    BOOST_CHECK_THROW(start(), start_failure);
     BOOST_TEST(given_back == 0);
     BOOST_TEST(permits->available() == 0U);
 }
 
-// The coroutine is over then, and its frame is where the operation was to be. The address
-// sanitizer sees more of this than the test.
-BOOST_FIXTURE_TEST_CASE(a_coroutine_that_has_to_wait_is_left_alone_once_it_is_gone, fixture)
+// The exception ends the coroutine, whose frame was to hold the operation. The address sanitizer
+// detects more uses of the frame than this test.
+BOOST_FIXTURE_TEST_CASE(a_coroutine_that_must_wait_is_not_touched_after_its_destruction, fixture)
 {
     BOOST_TEST(permits->try_acquire(1, state_type::no_handle));
     spawn();
-    BOOST_CHECK_THROW(io.run(), no_luck);
+    BOOST_CHECK_THROW(io.run(), start_failure);
     BOOST_TEST(frame_is_gone);
     BOOST_TEST(!touched_when_gone);
     BOOST_TEST(given_back == 0);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_a_coroutine_was_granted_is_given_back_before_it_is_gone, fixture)
+BOOST_FIXTURE_TEST_CASE(the_grant_of_a_coroutine_is_given_back_before_its_destruction, fixture)
 {
-    while (coop_budget::try_consume()) { // so that the next does not take the short cut
+    while (coop_budget::try_consume()) { // so that the next wait does not take the short cut
     }
     for (unsigned i = 0; i != coop_budget::size; ++i)
         BOOST_TEST_REQUIRE(coop_budget::try_consume());
     spawn();
-    BOOST_CHECK_THROW(io.run(), no_luck);
+    BOOST_CHECK_THROW(io.run(), start_failure);
     BOOST_TEST(frame_is_gone);
     BOOST_TEST(!touched_when_gone);
     BOOST_TEST(given_back == 1);

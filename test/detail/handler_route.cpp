@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Waits whose handler is on another executor than the object, when that executor lets it drop or
-// has no memory for it.
+// Waits whose handler has another executor than the object, when that executor drops the handler or
+// throws std::bad_alloc instead of executing it.
 #include "kit/completion.hpp"
 #include "kit/run.hpp"
 #include "kit/wrapping_executor.hpp"
@@ -26,7 +26,7 @@ using kit::completion;
 using kit::dropping;
 using turnstile::error_code;
 
-// For an executor that has no memory for the next few functions it is given.
+// For an executor that throws std::bad_alloc instead of executing the next *refusals functions.
 struct shortage {
     int* refusals;
 
@@ -46,7 +46,7 @@ asio::any_io_executor short_of_memory(asio::io_context& io, int& refusals)
     return kit::wrapping_executor{io.get_executor(), shortage{&refusals}};
 }
 
-BOOST_AUTO_TEST_SUITE(elsewhere)
+BOOST_AUTO_TEST_SUITE(handler_route)
 
 using local_mutexes = std::tuple<turnstile::local::mutex, turnstile::local::shared_mutex>;
 
@@ -57,7 +57,7 @@ asio::awaitable<void> lock_once(Mutex& m, int& locked)
     ++locked;
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_lock_comes_back_if_its_coroutine_is_dropped_on_the_way, Mutex,
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_lock_is_released_if_its_coroutine_is_dropped_before_delivery, Mutex,
                               local_mutexes)
 {
     kit::drained_context home;
@@ -70,14 +70,14 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_lock_comes_back_if_its_coroutine_is_dropped_on_t
         away.poll();
         m.unlock();
         kit::run(home);
-        BOOST_TEST(!m.try_lock()); // it is on its way
+        BOOST_TEST(!m.try_lock()); // granted, and not yet delivered
     }
     BOOST_TEST(locked == 0);
     BOOST_TEST_REQUIRE(m.try_lock());
     m.unlock();
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_lock_comes_back_if_there_is_no_memory_for_the_way, Mutex,
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_lock_is_released_if_its_completion_cannot_be_posted, Mutex,
                               local_mutexes)
 {
     kit::drained_context home;
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_lock_comes_back_if_there_is_no_memory_for_the_wa
     m.unlock();
 }
 
-BOOST_AUTO_TEST_CASE(permits_come_back_if_their_coroutine_is_dropped_on_the_way)
+BOOST_AUTO_TEST_CASE(permits_are_released_if_their_coroutine_is_dropped_before_delivery)
 {
     kit::drained_context home;
     turnstile::local::semaphore s(home, 0);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(permits_come_back_if_their_coroutine_is_dropped_on_the_way)
     BOOST_TEST(s.available() == 5U);
 }
 
-// A coroutine cannot even be destroyed without memory from its executor.
+// A coroutine that waits. Even its destruction needs memory from its executor.
 struct waiting_coroutine {
     explicit waiting_coroutine(turnstile::semaphore& s)
     {
@@ -158,7 +158,7 @@ struct without_memory {
         BOOST_TEST(kit::poll_leaves_work(first.away), "run() would have returned");
         BOOST_TEST(!first.done);
     }
-    void first_is_aborted()
+    void expect_abort_of_first()
     {
         kit::run(first.away);
         BOOST_TEST(first.done);
@@ -170,7 +170,8 @@ struct without_memory {
     waiting_coroutine first;
 };
 
-BOOST_FIXTURE_TEST_CASE(it_goes_with_the_next_wake_up, without_memory)
+BOOST_FIXTURE_TEST_CASE(a_completion_that_cannot_be_posted_is_delivered_with_the_next_wake_up,
+                        without_memory)
 {
     BOOST_TEST(s.try_acquire().detach() == 1U);
     completion next;
@@ -178,31 +179,34 @@ BOOST_FIXTURE_TEST_CASE(it_goes_with_the_next_wake_up, without_memory)
     s.release();
     kit::run(home);
     BOOST_TEST(next.succeeded());
-    first_is_aborted();
+    expect_abort_of_first();
 }
 
-BOOST_FIXTURE_TEST_CASE(it_goes_with_the_next_that_needs_not_wait, without_memory)
+BOOST_FIXTURE_TEST_CASE(
+    a_completion_that_cannot_be_posted_is_delivered_with_an_operation_that_need_not_wait,
+    without_memory)
 {
     completion next;
     s.async_acquire(next.handler(keep));
     kit::run(home);
     BOOST_TEST(next.succeeded());
-    first_is_aborted();
+    expect_abort_of_first();
 }
 
-BOOST_FIXTURE_TEST_CASE(it_goes_with_the_next_elsewhere, without_memory)
+BOOST_FIXTURE_TEST_CASE(
+    a_completion_that_cannot_be_posted_is_delivered_with_one_on_another_executor, without_memory)
 {
     BOOST_TEST(s.try_acquire().detach() == 1U);
     kit::drained_context other;
     completion next;
     s.async_acquire(asio::bind_executor(other, next.handler(keep)));
     s.release();
-    first_is_aborted();
+    expect_abort_of_first();
     kit::run(other);
     BOOST_TEST(next.succeeded());
 }
 
-BOOST_FIXTURE_TEST_CASE(it_stays_for_as_long_as_there_is_no_memory, without_memory)
+BOOST_FIXTURE_TEST_CASE(a_completion_stays_ready_for_as_long_as_it_cannot_be_posted, without_memory)
 {
     for (int i = 0; i != 3; ++i) {
         completion next;
@@ -215,16 +219,18 @@ BOOST_FIXTURE_TEST_CASE(it_stays_for_as_long_as_there_is_no_memory, without_memo
         BOOST_TEST(!first.done);
     }
     first.stop.emit(asio::cancellation_type::terminal);
-    first_is_aborted();
+    expect_abort_of_first();
 }
 
-BOOST_FIXTURE_TEST_CASE(its_cancellation_is_a_wake_up, without_memory)
+BOOST_FIXTURE_TEST_CASE(a_completion_that_cannot_be_posted_is_delivered_by_its_cancellation,
+                        without_memory)
 {
     first.stop.emit(asio::cancellation_type::terminal);
-    first_is_aborted();
+    expect_abort_of_first();
 }
 
-BOOST_AUTO_TEST_CASE(the_end_of_the_object_is_a_wake_up)
+BOOST_AUTO_TEST_CASE(
+    a_completion_that_cannot_be_posted_is_delivered_by_the_destruction_of_the_object)
 {
     kit::drained_context home;
     std::optional<turnstile::semaphore> s(std::in_place, home, 0U);
@@ -237,8 +243,9 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_object_is_a_wake_up)
     BOOST_TEST(first.error == asio::error::operation_aborted);
 }
 
-// By then there is nobody to wait for: the coroutine is destroyed on its own executor.
-BOOST_AUTO_TEST_CASE(the_end_of_the_objects_context_ends_it)
+// The coroutine is destroyed on its own executor.
+BOOST_AUTO_TEST_CASE(
+    the_destruction_of_the_objects_context_destroys_a_coroutine_that_cannot_be_resumed)
 {
     std::optional<asio::io_context> home(std::in_place);
     turnstile::semaphore s(*home, 0U);
@@ -251,8 +258,8 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_objects_context_ends_it)
     BOOST_TEST(!first.done);
 }
 
-// A wait on a condition that has been notified, and finds no memory on its way to the lock. It has
-// the lock again nevertheless before it completes.
+// A wait on a condition that was notified, and whose completion cannot be posted when it is granted
+// the lock. It holds the lock again before it completes.
 struct without_memory_at_the_mutex {
     without_memory_at_the_mutex()
     {
@@ -261,7 +268,7 @@ struct without_memory_at_the_mutex {
         kit::poll_leaves_work(away);
         BOOST_TEST_REQUIRE(m.try_lock());
         c->notify_one();
-        kit::poll_leaves_work(away); // to the mutex, which is locked
+        kit::poll_leaves_work(away); // waits for the mutex, which is locked
         refusals = many;
         m.unlock();
         refusals = 0;
@@ -276,7 +283,7 @@ struct without_memory_at_the_mutex {
         BOOST_TEST(lock.owns_lock());
         done = true;
     }
-    void it_is_aborted()
+    void expect_abort()
     {
         kit::run(away);
         BOOST_TEST(done);
@@ -294,7 +301,8 @@ struct without_memory_at_the_mutex {
     bool done = false;
 };
 
-BOOST_FIXTURE_TEST_CASE(a_condition_wakes_it_with_the_next, without_memory_at_the_mutex)
+BOOST_FIXTURE_TEST_CASE(a_condition_delivers_it_with_the_next_completion,
+                        without_memory_at_the_mutex)
 {
     completion next;
     turnstile::mutex::lock_type lock(m, std::try_to_lock);
@@ -302,23 +310,26 @@ BOOST_FIXTURE_TEST_CASE(a_condition_wakes_it_with_the_next, without_memory_at_th
     c->notify_one();
     kit::run(home);
     BOOST_TEST(next.succeeded());
-    it_is_aborted();
+    expect_abort();
 }
 
-BOOST_FIXTURE_TEST_CASE(its_cancellation_wakes_it_at_the_mutex, without_memory_at_the_mutex)
+BOOST_FIXTURE_TEST_CASE(a_cancellation_delivers_a_condition_wait_that_has_no_memory_at_the_mutex,
+                        without_memory_at_the_mutex)
 {
     stop.emit(asio::cancellation_type::terminal);
-    it_is_aborted();
+    expect_abort();
 }
 
-BOOST_FIXTURE_TEST_CASE(the_end_of_its_condition_wakes_it_at_the_mutex, without_memory_at_the_mutex)
+BOOST_FIXTURE_TEST_CASE(
+    the_destruction_of_a_condition_delivers_a_wait_that_has_no_memory_at_the_mutex,
+    without_memory_at_the_mutex)
 {
     c.reset();
-    it_is_aborted();
+    expect_abort();
 }
 
-// Its notification goes to another at once.
-BOOST_AUTO_TEST_CASE(a_notification_is_passed_on_where_there_is_no_memory_for_the_lock)
+// The notification reaches another waiter at once.
+BOOST_AUTO_TEST_CASE(a_notification_is_passed_on_if_there_is_no_memory_for_the_lock)
 {
     kit::drained_context home;
     kit::drained_context away;
@@ -344,8 +355,9 @@ BOOST_AUTO_TEST_CASE(a_notification_is_passed_on_where_there_is_no_memory_for_th
     BOOST_TEST(first.aborted());
 }
 
-// For an executor that has no memory if told so, and does more than it should if it has.
-struct then {
+// For an executor that throws std::bad_alloc while *refuses is true, and otherwise calls *act once,
+// after the next function.
+struct act_after_execute {
     const bool* refuses;
     std::function<void()>* act;
 
@@ -360,8 +372,8 @@ struct then {
     }
 };
 
-// The other thread that might complete all others just then, and end the object.
-BOOST_AUTO_TEST_CASE(the_object_can_end_while_those_without_memory_are_posted)
+// Acts as another thread that completes all other waits and destroys the object at that moment.
+BOOST_AUTO_TEST_CASE(the_object_may_be_destroyed_while_delayed_completions_are_posted)
 {
     kit::drained_context home;
     kit::drained_context away;
@@ -374,11 +386,11 @@ BOOST_AUTO_TEST_CASE(the_object_can_end_while_those_without_memory_are_posted)
     completion after;
     const auto give_back = [](auto) {};
     s->async_acquire(before.handler(give_back));
-    s->async_acquire(
-        asio::bind_executor(kit::wrapping_executor{away.get_executor(), then{&refuses, &meanwhile}},
-                            first.handler(give_back)));
+    s->async_acquire(asio::bind_executor(
+        kit::wrapping_executor{away.get_executor(), act_after_execute{&refuses, &meanwhile}},
+        first.handler(give_back)));
     refuses = true;
-    (void)all.split(2); // what is split off comes back at once
+    (void)all.split(2); // released at once
     refuses = false;
     s->async_acquire(2, after.handler(give_back));
     meanwhile = [&] {
