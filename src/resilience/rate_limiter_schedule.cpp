@@ -137,7 +137,7 @@ void rate_limiter_schedule<Threading>::reserve(rate_limiter_promise& promise, na
 
 template <class Threading>
 void rate_limiter_schedule<Threading>::release(rate_limiter_promise& promise,
-                                              nanoseconds now) noexcept
+                                               nanoseconds now) noexcept
 {
     if (!promise.is_outstanding()) {
         give_back(now, promise.permits, promise.receipt);

@@ -16,7 +16,8 @@ void condition_waiter<Threading>::bind(condition_request_base& request, bool has
     has_predicate_ = has_predicate;
     condition_ = &condition;
     mutex_ = mutex;
-    mutex_has_other_executor_ = mutex && !foreign && mutex->object_executor() != condition.object_executor();
+    mutex_has_other_executor_ =
+        mutex && !foreign && mutex->object_executor() != condition.object_executor();
 }
 
 // Called on the executor of the handler: by the condition when it has decided the wait, and by the

@@ -65,10 +65,11 @@ BOOST_AUTO_TEST_CASE(the_enumerations_of_stages_have_names)
     has_names<hedge_event::kind_type>(
         {{hedge_event::started, "started"}, {hedge_event::won, "won"}});
     has_names<shaping>({{shaping::bursty, "bursty"}, {shaping::smooth, "smooth"}});
-    has_names<rate_limiter_event::kind_type>({{rate_limiter_event::rejected, "rejected"},
-                                      {rate_limiter_event::throttled, "throttled"},
-                                      {rate_limiter_event::recovered, "recovered"},
-                                      {rate_limiter_event::limits_changed, "limits_changed"}});
+    has_names<rate_limiter_event::kind_type>(
+        {{rate_limiter_event::rejected, "rejected"},
+         {rate_limiter_event::throttled, "throttled"},
+         {rate_limiter_event::recovered, "recovered"},
+         {rate_limiter_event::limits_changed, "limits_changed"}});
 }
 
 BOOST_AUTO_TEST_CASE(the_name_of_an_error_is_its_message)

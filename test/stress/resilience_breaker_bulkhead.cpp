@@ -74,7 +74,8 @@ BOOST_AUTO_TEST_CASE(listeners_are_added_and_removed_while_events_are_dispatched
     std::atomic<int> notified = 0;
     kit::on_threads([&](int id) {
         for (int i = 0; i != rounds; ++i) {
-            const auto listener = breaker.add_listener([&](const circuit_breaker_event&) { ++notified; });
+            const auto listener =
+                breaker.add_listener([&](const circuit_breaker_event&) { ++notified; });
             if (id % 2 == 0)
                 breaker.force_open();
             else

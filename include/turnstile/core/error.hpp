@@ -15,23 +15,23 @@ namespace turnstile::inline v0_1 {
 /// `boost::system::errc` that fits it best. A call that an object refuses leaves the state of the
 /// object unchanged.
 enum class errc {
-    closed = 1,        ///< The object is closed, and accepts no further operation.
-    timed_out,         ///< The operation did not complete within its time limit.
-    broken,            ///< The barrier is broken.
-    over_release,      ///< The release would exceed the maximum of the semaphore.
-    not_locked,        ///< The caller does not hold the lock that the call needs.
-    negative_count,    ///< The count would fall below its lower bound.
-    too_large,         ///< The request exceeds the amount that the object can ever grant.
-    invalid_argument,  ///< An argument or an option is out of range.
-    rejected,          ///< The object has no room for the operation, which may not wait.
-    rate_limited,      ///< The rate limiter cannot grant the request in time.
-    circuit_open,      ///< The circuit breaker is open, and does not start the operation.
-    over_count,        ///< The count would rise above its upper bound.
-    predicate_failed,  ///< The predicate of the wait threw an exception.
-    sender_gone,       ///< The sender was destroyed without sending.
-    upgrade_conflict,  ///< Another upgrade is waiting; the two would wait for each other forever.
-    operation_failed,  ///< The operation threw an exception that carries no error code.
-    context_mismatch,  ///< The mutex and the condition belong to different execution contexts.
+    closed = 1,       ///< The object is closed, and accepts no further operation.
+    timed_out,        ///< The operation did not complete within its time limit.
+    broken,           ///< The barrier is broken.
+    over_release,     ///< The release would exceed the maximum of the semaphore.
+    not_locked,       ///< The caller does not hold the lock that the call needs.
+    negative_count,   ///< The count would fall below its lower bound.
+    too_large,        ///< The request exceeds the amount that the object can ever grant.
+    invalid_argument, ///< An argument or an option is out of range.
+    rejected,         ///< The object has no room for the operation, which may not wait.
+    rate_limited,     ///< The rate limiter cannot grant the request in time.
+    circuit_open,     ///< The circuit breaker is open, and does not start the operation.
+    over_count,       ///< The count would rise above its upper bound.
+    predicate_failed, ///< The predicate of the wait threw an exception.
+    sender_gone,      ///< The sender was destroyed without sending.
+    upgrade_conflict, ///< Another upgrade is waiting; the two would wait for each other forever.
+    operation_failed, ///< The operation threw an exception that carries no error code.
+    context_mismatch, ///< The mutex and the condition belong to different execution contexts.
 };
 
 /// Returns the category of `errc`. Its name is "turnstile".

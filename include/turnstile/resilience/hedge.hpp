@@ -85,12 +85,8 @@ public:
         return detail::supervised_call(
             this->get_executor(), std::forward<Op>(op),
             [state = this->state()](auto handler, const auto& where, auto o) mutable {
-                using runner =
-                    detail::hedge_supervisor<decltype(o), Clock, signature, decltype(handler),
-                                             std::decay_t<decltype(where)>>;
-                runner::run(
-                    std::move(handler), where, [](runner& self) { self.begin(); }, std::move(o),
-                    std::move(state));
+                detail::run_with_hedges<Clock, signature>(std::move(handler), where, std::move(o),
+                                                          std::move(state));
             },
             token);
     }

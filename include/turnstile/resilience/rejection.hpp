@@ -12,7 +12,8 @@
 namespace turnstile::inline v0_1 {
 
 /// The exception with which a stage refuses a call, where failures are reported as exceptions
-/// (coroutines): a `system_error` with the reason as its code, and the time after which to try again.
+/// (coroutines): a `system_error` with the reason as its code, and the time after which to try
+/// again.
 class rejection : public system_error {
 public:
     /// @param retry_after `nanoseconds::max()` if the time is unknown.
@@ -37,8 +38,8 @@ private:
 /// service.
 ///
 /// True for the codes `errc::circuit_open`, `errc::rejected` and `errc::rate_limited`, and for the
-/// exception `rejection`. The latter includes a call that waited too long for a place in a bulkhead;
-/// as an error code, that is `errc::timed_out`, as of any other timeout, and no refusal.
+/// exception `rejection`. The latter includes a call that waited too long for a place in a
+/// bulkhead; as an error code, that is `errc::timed_out`, as of any other timeout, and no refusal.
 [[nodiscard]] TURNSTILE_EXPORT bool is_refusal(const failure& f) noexcept;
 
 } // namespace turnstile::inline v0_1

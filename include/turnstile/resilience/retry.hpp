@@ -18,7 +18,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <type_traits>
 #include <utility>
 
 namespace turnstile::inline v0_1 {
@@ -100,12 +99,9 @@ public:
             [options = options_, state = this->state(),
              seed = seeds_.fetch_add(1, std::memory_order_relaxed)](auto handler, const auto& where,
                                                                     auto o) mutable {
-                using runner =
-                    detail::retry_supervisor<Options, decltype(o), Clock, signature,
-                                             decltype(handler), std::decay_t<decltype(where)>>;
-                runner::run(
-                    std::move(handler), where, [](runner& self) { self.begin(); },
-                    std::move(options), std::move(o), seed, std::move(state));
+                detail::run_with_retries<Clock, signature>(std::move(handler), where,
+                                                           std::move(options), std::move(o), seed,
+                                                           std::move(state));
             },
             token);
     }

@@ -64,8 +64,8 @@ struct retry_options {
     /// negative; `nanoseconds::max()`: no limit.
     nanoseconds total_timeout = nanoseconds::max();
 
-    /// Returns whether a failure is retried; successes are not passed to it. A cancellation is never
-    /// retried. By default every other failure is, except
+    /// Returns whether a failure is retried; successes are not passed to it. A cancellation is
+    /// never retried. By default every other failure is, except
     /// - programming errors: `errc::invalid_argument`, `too_large`, `not_locked`, `over_release`,
     ///   `negative_count`, `over_count` and `context_mismatch`; `std::logic_error` and derived
     ///   types; a bad cast; access to an empty optional, function or variant;

@@ -51,7 +51,8 @@ void post_failure(Handler handler, const Executor& fallback, const failure& f)
 template <operation Op, class Handler, class Observer>
 auto observe_completion(Handler handler, Observer observer)
 {
-    return detail::inspect_result<operation_signature_t<Op>>(std::move(handler), std::move(observer));
+    return detail::inspect_result<operation_signature_t<Op>>(std::move(handler),
+                                                             std::move(observer));
 }
 
 } // namespace turnstile::inline v0_1

@@ -105,7 +105,10 @@ public:
     }
 
     // Whether events are queued, or being dispatched. The caller holds the lock of the state.
-    bool has_pending_events() const noexcept { return has_pending_events_.load(std::memory_order_relaxed); }
+    bool has_pending_events() const noexcept
+    {
+        return has_pending_events_.load(std::memory_order_relaxed);
+    }
 
     // The number of events that were dropped.
     std::uint64_t dropped() noexcept

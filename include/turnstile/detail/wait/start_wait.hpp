@@ -311,7 +311,7 @@ template <class Request>
 TURNSTILE_HOT wait_decision attempt_before_suspending(Request& request, bool may_take_short_cut)
 {
     return may_take_short_cut && coop_budget::try_consume() ? request.try_now()
-                                                      : wait_decision::unattempted();
+                                                            : wait_decision::unattempted();
 }
 
 // The nested coroutine of a wait. It attempts the request first, and does not suspend if the

@@ -146,7 +146,7 @@ struct report_on_completion {
     {
         using reporter = call_reporter<Signature, Call, Classify>;
         return inspect_result<Signature>(std::move(handler),
-                                  reporter(std::move(call), std::move(classify)));
+                                         reporter(std::move(call), std::move(classify)));
     }
 };
 

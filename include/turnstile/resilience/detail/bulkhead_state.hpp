@@ -69,8 +69,9 @@ public:
     {
         bool fits = false;
         if (max_wait_ == nanoseconds::max())
-            semaphore::release(1,
-                               semaphore::one_handle); // waiters have no deadlines, so no timer runs
+            semaphore::release(
+                1,
+                semaphore::one_handle); // waiters have no deadlines, so no timer runs
         else if (!semaphore::release_quickly(1, semaphore::one_handle, fits)) [[unlikely]]
             this->update([&](ready_list& ready) { put_back(ready); });
     }

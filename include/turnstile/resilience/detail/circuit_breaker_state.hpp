@@ -18,7 +18,6 @@
 // `clean`, so that every later report takes the lock.
 #pragma once
 
-#include <turnstile/detail/util/lone_thread.hpp>
 #include <turnstile/detail/wait/observable_state.hpp>
 #include <turnstile/detail/wait/timed_state.hpp>
 #include <turnstile/detail/wait/wait_decision.hpp>
@@ -119,13 +118,14 @@ private:
     TURNSTILE_HOT void end_successfully() noexcept
     {
         const auto relaxed = std::memory_order_relaxed;
-        if (Threading::is_confined || is_lone_thread()) {
+        if constexpr (Threading::is_confined) {
             // No other thread can have orphaned the state since the word was read.
             quick_successes_.store(quick_successes_.load(relaxed) + 1, relaxed);
-            return out_.store(out_.load(relaxed) - one_out, relaxed);
+            out_.store(out_.load(relaxed) - one_out, relaxed);
+        } else {
+            quick_successes_.fetch_add(1, relaxed);
+            leave();
         }
-        quick_successes_.fetch_add(1, relaxed);
-        leave();
     }
     void leave() noexcept
     {
@@ -138,7 +138,10 @@ private:
     void take_back(waiter&, ready_list&) noexcept override {}
     void take_all(waiter_list& out) noexcept override;
     void wake(ready_list& ready) noexcept override;
-    bool has_pending_events() const noexcept override { return generator_due_ != 0 || base::has_pending_events(); }
+    bool has_pending_events() const noexcept override
+    {
+        return generator_due_ != 0 || base::has_pending_events();
+    }
     void notify_listeners() noexcept override;
 
     // Advances the machine to the present, runs f(now, ready) under the lock, and dispatches the

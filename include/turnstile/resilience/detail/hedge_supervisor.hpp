@@ -60,10 +60,6 @@ class hedge_supervisor final
     using base = supervisor<hedge_supervisor, Signature, Handler, Executor, Clock>;
     using traits = result_traits<Signature>;
     using box_type = typename base::box_type;
-    static_assert(traits::can_make_failure,
-                  "A hedge must distinguish failure from success, and report it: the operation's "
-                  "signature must start with an error_code or an exception_ptr, and its other "
-                  "arguments must be default constructible.");
 
 public:
     hedge_supervisor(Handler&& handler, const Executor& executor, Op&& op,
@@ -190,5 +186,23 @@ private:
     box_type last_failure_;
     bool stopping_ = false;
 };
+
+template <class Clock, class Signature, class Handler, class Executor, class Op>
+void run_with_hedges(Handler&& handler, const Executor& executor, Op&& op,
+                     std::shared_ptr<hedge_state> state)
+{
+    constexpr bool can_report = result_traits<Signature>::can_make_failure;
+    static_assert(can_report,
+                  "A hedge must distinguish failure from success, and report it: the operation's "
+                  "signature must start with an error_code or an exception_ptr, and its other "
+                  "arguments must be default constructible.");
+    // Without this condition the supervisor would add errors that do not explain the mistake.
+    if constexpr (can_report) {
+        using runner = hedge_supervisor<Op, Clock, Signature, Handler, Executor>;
+        runner::run(
+            std::forward<Handler>(handler), executor, [](runner& self) { self.begin(); },
+            std::forward<Op>(op), std::move(state));
+    }
+}
 
 } // namespace turnstile::inline v0_1::detail

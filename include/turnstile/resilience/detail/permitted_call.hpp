@@ -9,9 +9,9 @@
 #pragma once
 
 #include <turnstile/core/operation.hpp>
+#include <turnstile/detail/call/handler_wrapper.hpp>
 #include <turnstile/detail/call/operation_result.hpp>
 #include <turnstile/detail/call/operation_start.hpp>
-#include <turnstile/detail/call/handler_wrapper.hpp>
 #include <turnstile/detail/post/handler_executor.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/resilience/rejection.hpp>

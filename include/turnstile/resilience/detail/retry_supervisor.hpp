@@ -52,10 +52,6 @@ class retry_supervisor final
     using traits = result_traits<Signature>;
     using result_type = typename base::result_type;
     using box_type = typename base::box_type;
-    static_assert(traits::can_make_failure,
-                  "A retry must distinguish failure from success, and report it: the operation's "
-                  "signature must start with an error_code or an exception_ptr, and its other "
-                  "arguments must be default constructible.");
 
 public:
     retry_supervisor(Handler&& handler, const Executor& executor,
@@ -181,5 +177,24 @@ private:
     bool sleeping_ = false;
     bool cancelled_ = false;
 };
+
+template <class Clock, class Signature, class Handler, class Executor, class Options, class Op>
+void run_with_retries(Handler&& handler, const Executor& executor,
+                      std::shared_ptr<const Options> options, Op&& op, std::uint64_t seed,
+                      std::shared_ptr<retry_state> state)
+{
+    constexpr bool can_report = result_traits<Signature>::can_make_failure;
+    static_assert(can_report,
+                  "A retry must distinguish failure from success, and report it: the operation's "
+                  "signature must start with an error_code or an exception_ptr, and its other "
+                  "arguments must be default constructible.");
+    // Without this condition the supervisor would add errors that do not explain the mistake.
+    if constexpr (can_report) {
+        using runner = retry_supervisor<Options, Op, Clock, Signature, Handler, Executor>;
+        runner::run(
+            std::forward<Handler>(handler), executor, [](runner& self) { self.begin(); },
+            std::move(options), std::forward<Op>(op), seed, std::move(state));
+    }
+}
 
 } // namespace turnstile::inline v0_1::detail

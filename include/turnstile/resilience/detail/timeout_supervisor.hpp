@@ -72,9 +72,6 @@ class timeout_supervisor final
                         Executor, Clock> {
     using base = supervisor<timeout_supervisor, Signature, Handler, Executor, Clock>;
     using traits = result_traits<Signature>;
-    static_assert(traits::reports_failure,
-                  "A timeout must be reported: the operation's signature must start "
-                  "with an error_code or an exception_ptr.");
 
 public:
     timeout_supervisor(Handler&& handler, const Executor& executor, asio::cancellation_type_t type,
@@ -144,11 +141,17 @@ void run_with_timeout(Handler handler, const Executor& executor, const When& whe
                       asio::cancellation_type_t type, Initiate&& initiate,
                       std::shared_ptr<timeout_state> state = nullptr)
 {
-    using runner = timeout_supervisor<typename When::clock, Signature, Handler, Executor>;
-    runner::run(
-        std::move(handler), executor,
-        [&](runner& self) { self.begin(when.deadline(), std::forward<Initiate>(initiate)); }, type,
-        when.name(), std::move(state));
+    constexpr bool can_report = result_traits<Signature>::reports_failure;
+    static_assert(can_report, "A timeout must be reported: the operation's signature must start "
+                              "with an error_code or an exception_ptr.");
+    // Without this condition the supervisor would add errors that do not explain the mistake.
+    if constexpr (can_report) {
+        using runner = timeout_supervisor<typename When::clock, Signature, Handler, Executor>;
+        runner::run(
+            std::move(handler), executor,
+            [&](runner& self) { self.begin(when.deadline(), std::forward<Initiate>(initiate)); },
+            type, when.name(), std::move(state));
+    }
 }
 
 } // namespace turnstile::inline v0_1::detail
