@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <iomanip>
 #include <iostream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -56,11 +58,17 @@ void simulate(const char* name, const turnstile::limit_options& adaptive)
 
     struct call {
         std::chrono::nanoseconds end;
+        std::size_t number;
         bool given_up;
         bulkhead::permit_type permit;
     };
-    const auto later = [](const call& a, const call& b) { return a.end > b.end; };
+    // Calls that end at the same time complete in the order of their start. Otherwise the standard
+    // library's heap would determine the output.
+    const auto later = [](const call& a, const call& b) {
+        return std::tie(a.end, a.number) > std::tie(b.end, b.number);
+    };
     std::vector<call> calls; // a heap; the first to complete is on top
+    std::size_t started = 0;
 
     std::cout << name << '\n';
     for (auto next_line = 0s; next_line <= 12s;) {
@@ -68,7 +76,7 @@ void simulate(const char* name, const turnstile::limit_options& adaptive)
             const auto latency = service.latency(calls.size() + 1);
             calls.push_back(
                 {virtual_clock::elapsed + std::min<std::chrono::nanoseconds>(latency, 30ms),
-                 latency > 30ms, std::move(permit)});
+                 ++started, latency > 30ms, std::move(permit)});
             std::push_heap(calls.begin(), calls.end(), later);
         }
         std::pop_heap(calls.begin(), calls.end(), later);
