@@ -90,9 +90,9 @@ private:
     joining_thread thread_; // the first to be destroyed: it joins
 };
 
-// Cancels, or does not, one operation of a coroutine on a strand. The signal is emitted by a
-// function posted to the strand, so that it meets the operation before, during or after its
-// completion.
+// Cancels, or does not, one operation of a coroutine on a strand. A function posted to the strand
+// emits the signal while other threads may grant the operation: the cancelled operation is queued,
+// or granted and not yet delivered.
 class racing_cancellation {
 public:
     racing_cancellation(const asio::any_io_executor& strand, bool cancels)
