@@ -148,10 +148,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_newest_of_too_many_are_dropped_and_counted, P,
     for (int i = 0; i != most + 3; ++i)
         list.publish(i);
     BOOST_TEST(list.dropped() == 3U);
-    BOOST_TEST(list.has_events());
+    BOOST_TEST(list.has_pending_events());
     list.dispatch();
     BOOST_TEST(last == most - 1);
-    BOOST_TEST(!list.has_events());
+    BOOST_TEST(!list.has_pending_events());
     list.publish(7);
     list.dispatch();
     BOOST_TEST(last == 7);

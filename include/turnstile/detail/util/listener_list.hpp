@@ -101,11 +101,14 @@ public:
         } catch (...) {
             ++dropped_;
         }
-        has_events_.store(!queue_.empty(), std::memory_order_relaxed);
+        has_pending_events_.store(!queue_.empty(), std::memory_order_relaxed);
     }
 
     // Whether events are queued, or being dispatched. The caller holds the lock of the state.
-    bool has_events() const noexcept { return has_events_.load(std::memory_order_relaxed); }
+    bool has_pending_events() const noexcept
+    {
+        return has_pending_events_.load(std::memory_order_relaxed);
+    }
 
     // The number of events that were dropped.
     std::uint64_t dropped() noexcept
@@ -163,7 +166,7 @@ private:
     {
         queue_.clear();
         next_ = 0;
-        has_events_.store(false, std::memory_order_relaxed);
+        has_pending_events_.store(false, std::memory_order_relaxed);
         if (queue_.capacity() <= max_idle_capacity)
             return;
         try {
@@ -177,7 +180,7 @@ private:
     typename Threading::mutex_type mutex_;
     policy_atomic<Threading, bool> has_listeners_{false};
     policy_atomic<Threading, bool> closed_{false};
-    policy_atomic<Threading, bool> has_events_{false};
+    policy_atomic<Threading, bool> has_pending_events_{false};
     std::map<std::uint64_t, std::shared_ptr<function>> functions_; // by listener_id
     std::uint64_t last_id_ = 0;
     std::vector<published> queue_;

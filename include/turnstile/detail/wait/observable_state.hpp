@@ -53,7 +53,7 @@ protected:
                 teller& after;
                 ~look()
                 {
-                    if (state.has_events())
+                    if (state.has_pending_events())
                         after.state = &state;
                 }
             } const at_the_end{*this, after};
@@ -63,7 +63,7 @@ protected:
 
     // Under the lock: whether there is anything to tell. And telling it, without the lock, with
     // a reference.
-    virtual bool has_events() const noexcept { return listeners_.has_events(); }
+    virtual bool has_pending_events() const noexcept { return listeners_.has_pending_events(); }
     virtual void tell() noexcept { listeners_.dispatch(); }
 
     void woken() noexcept override { tell(); }

@@ -145,7 +145,10 @@ private:
     void take_back(waiter&, ready_list&) noexcept override {}
     void take_all(waiter_list& out) noexcept override;
     void wake(ready_list& ready) noexcept override;
-    bool has_events() const noexcept override { return ask_for_ != 0 || base::has_events(); }
+    bool has_pending_events() const noexcept override
+    {
+        return ask_for_ != 0 || base::has_pending_events();
+    }
     void tell() noexcept override;
 
     // Runs f(now, ready) under the lock on a policy that has caught up with time, and after

@@ -232,7 +232,7 @@ private:
                 ~look()
                 {
                     // Under the lock the state is still there.
-                    if (shard.listeners_->has_events())
+                    if (shard.listeners_->has_pending_events())
                         after.listeners = shard.listeners_;
                 }
             } const at_the_end{*this, after};
