@@ -5,7 +5,7 @@
 #include "kit/completion.hpp"
 #include "kit/run.hpp"
 
-#include <turnstile/detail/post/buffer_allocator.hpp>
+#include <turnstile/detail/post/tasks.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/semaphore.hpp>
 

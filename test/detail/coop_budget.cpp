@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The budget that makes a coroutine suspend now and then although it need not wait.
-#include <turnstile/detail/util/coop_budget.hpp>
+#include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/mutex.hpp>
 
@@ -16,12 +16,12 @@ BOOST_AUTO_TEST_SUITE(coop_budget)
 
 BOOST_AUTO_TEST_CASE(the_budget_refuses_once_in_every_129)
 {
-    while (budget::spend()) {
+    while (budget::try_consume()) {
     }
     for (int round = 0; round != 3; ++round) {
         for (unsigned i = 0; i != budget::size; ++i)
-            BOOST_TEST(budget::spend());
-        BOOST_TEST(!budget::spend());
+            BOOST_TEST(budget::try_consume());
+        BOOST_TEST(!budget::try_consume());
     }
 }
 
@@ -35,11 +35,11 @@ BOOST_AUTO_TEST_CASE(a_coroutine_that_waits_has_its_whole_budget_again)
     asio::co_spawn(
         io,
         [&]() -> asio::awaitable<void> {
-            while (budget::spend()) {
+            while (budget::try_consume()) {
             }
-            BOOST_TEST(budget::spend());
+            BOOST_TEST(budget::try_consume());
             const auto lock = co_await mutex.async_lock();
-            while (budget::spend())
+            while (budget::try_consume())
                 ++left;
         },
         asio::detached);

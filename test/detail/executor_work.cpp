@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "kit/run.hpp"
 
-#include <turnstile/detail/post/outstanding_work.hpp>
+#include <turnstile/detail/post/posting_executor.hpp>
 #include <turnstile/sync/event.hpp>
 
 #include <boost/asio.hpp>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Asio's queue entries are larger with handler tracking. They still fit into the memory of an
 // intrusive_task, so that a wake-up does not allocate. Returns the number of failed checks.
-#include <turnstile/detail/post/buffer_allocator.hpp>
-#include <turnstile/detail/post/intrusive_task.hpp>
+#include <turnstile/detail/post/tasks.hpp>
 
 #include <boost/asio.hpp>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <turnstile/core/config.hpp>
-#include <turnstile/detail/wait/wait_outcome.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/use_awaitable.hpp>

@@ -4,8 +4,7 @@
 #pragma once
 
 #include <turnstile/core/export.hpp>
-#include <turnstile/detail/util/policy_atomic.hpp>
-#include <turnstile/detail/util/spin_mutex.hpp>
+#include <turnstile/detail/util/synchronization.hpp>
 
 namespace turnstile::inline v0_1 {
 namespace detail {

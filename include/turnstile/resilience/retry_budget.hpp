@@ -8,7 +8,7 @@
 #include <turnstile/core/export.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/detail/util/listener_list.hpp>
-#include <turnstile/detail/util/spin_mutex.hpp>
+#include <turnstile/detail/util/synchronization.hpp>
 
 #include <cstdint>
 #include <functional>

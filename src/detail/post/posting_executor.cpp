@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <turnstile/detail/post/buffer_allocator.hpp>
 #include <turnstile/detail/post/posting_executor.hpp>
+#include <turnstile/detail/post/tasks.hpp>
 
 #include <boost/asio/execution/allocator.hpp>
 #include <boost/asio/execution/blocking.hpp>

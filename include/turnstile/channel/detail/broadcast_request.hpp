@@ -8,7 +8,7 @@
 
 #include <turnstile/channel/detail/broadcast_state.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
-#include <turnstile/detail/wait/wait_outcome.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
 #include <boost/asio/error.hpp>
 

@@ -12,8 +12,8 @@
 #pragma once
 
 #include <turnstile/channel/detail/value_node.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
 #include <boost/intrusive/list.hpp>
 

@@ -9,7 +9,7 @@
 #pragma once
 
 #include <turnstile/channel/detail/queue_state.hpp>
-#include <turnstile/detail/wait/wait_outcome.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
 #include <cstddef>
 #include <memory>

@@ -21,8 +21,8 @@
 
 #include <turnstile/channel/detail/queue_node.hpp>
 #include <turnstile/channel/queue_policy.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,10 +6,10 @@
 #pragma once
 
 #include <turnstile/channel/detail/watch_state.hpp>
-#include <turnstile/detail/post/outstanding_work.hpp>
+#include <turnstile/detail/post/posting_executor.hpp>
 #include <turnstile/detail/wait/guarded_predicate.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
-#include <turnstile/detail/wait/wait_outcome.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 

@@ -10,8 +10,8 @@
 #pragma once
 
 #include <turnstile/channel/detail/value_node.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 

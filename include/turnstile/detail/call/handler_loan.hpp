@@ -17,8 +17,8 @@
 
 #include <turnstile/core/export.hpp>
 #include <turnstile/detail/call/handler_wrapper.hpp>
-#include <turnstile/detail/post/handler_allocator.hpp>
-#include <turnstile/detail/util/spin_mutex.hpp>
+#include <turnstile/detail/post/tasks.hpp>
+#include <turnstile/detail/util/synchronization.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -16,8 +16,8 @@
 #include <turnstile/detail/call/operation_start.hpp>
 #include <turnstile/detail/call/supervised_operation.hpp>
 #include <turnstile/detail/call/supervision.hpp>
-#include <turnstile/detail/post/handler_allocator.hpp>
 #include <turnstile/detail/post/handler_executor.hpp>
+#include <turnstile/detail/post/tasks.hpp>
 
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/cancellation_signal.hpp>

@@ -7,9 +7,8 @@
 #pragma once
 
 #include <turnstile/core/config.hpp>
-#include <turnstile/detail/post/erased_task.hpp>
-#include <turnstile/detail/post/handler_allocator.hpp>
 #include <turnstile/detail/post/system_executor.hpp>
+#include <turnstile/detail/post/tasks.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_executor.hpp>

@@ -7,7 +7,7 @@
 // exception may escape.
 #pragma once
 
-#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
 #include <exception>
 #include <utility>

@@ -1,173 +1,147 @@
 // SPDX-License-Identifier: BSL-1.0
 // The initiation that all initiating functions of the primitives share: start_wait(request, token).
-// It tries the request first. A coroutine whose request is granted or refused at once continues
-// without suspending, which is called the short cut; every other wait becomes a wait_operation,
-// which the state of the object queues or completes. wait_request.hpp describes the requests.
-//
-// Invariants: no memory is allocated before the first attempt. No handler is called inside the
-// initiating function, except through an immediate executor of its own. If an exception is thrown,
-// the attempt has been undone.
+// For a coroutine (use_awaitable, as_tuple(use_awaitable)) it returns a nested coroutine, which
+// attempts the request first: if the request is granted or refused at once it continues without
+// suspending, which is called the short cut; otherwise its frame holds the operation. For every
+// other token the wait is launched with the completion handler (launch_wait.hpp).
+// wait_request.hpp describes the requests.
 #pragma once
 
 #include <turnstile/core/config.hpp>
-#include <turnstile/detail/post/buffer_allocator.hpp>
-#include <turnstile/detail/post/handler_allocator.hpp>
-#include <turnstile/detail/util/coop_budget.hpp>
+#include <turnstile/core/export.hpp>
+#include <turnstile/detail/post/tasks.hpp>
 #include <turnstile/detail/util/frame_cache.hpp>
-#include <turnstile/detail/wait/coroutine_token.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/launch_wait.hpp>
 #include <turnstile/detail/wait/wait_operation.hpp>
-#include <turnstile/detail/wait/wait_outcome.hpp>
 #include <turnstile/detail/wait/wait_request.hpp>
-#include <turnstile/detail/wait/wait_result.hpp>
 
-#if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
-#    include <boost/asio/associated_immediate_executor.hpp>
-#endif
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <new>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
 namespace turnstile::inline v0_1::detail {
 
-// A handler without any associated object.
-struct plain_handler {
-    void operator()() const noexcept {}
-};
-
-// Whether the handler has an immediate executor of its own, and not the default one.
-template <class Handler, class Executor>
-#if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
-constexpr bool has_own_immediate_executor =
-    !std::is_same_v<asio::associated_immediate_executor_t<Handler, Executor>,
-                    asio::associated_immediate_executor_t<plain_handler, Executor>>;
-#else
-constexpr bool has_own_immediate_executor = false;
-#endif
-
-// The Memory of an operation for any handler: it is allocated with the handler's allocator, and the
-// outcome is passed to the handler as its arguments.
-struct handler_memory {
-    template <class Request>
-    using outcome_type = wait_outcome<typename Request::result_type>;
-
-    template <class Handler>
-    static auto allocator_for(const Handler& handler) noexcept
-    {
-        return handler_allocator<std::byte>(handler);
-    }
-
-    template <class Request>
-    static outcome_type<Request> take_outcome(Request& request, typename Request::waiter_type& w,
-                                              bool granted)
-    {
-        return wait_outcome_of(request, w, granted);
-    }
-
-    template <class Handler, class T>
-    static void complete(Handler&& handler, wait_outcome<T>&& outcome)
-    {
-        if constexpr (std::is_void_v<T>)
-            std::forward<Handler>(handler)(outcome.error);
-        else
-            std::forward<Handler>(handler)(outcome.error,
-                                           nothrow_movable<T>::unwrap(std::move(outcome.value)));
-    }
-};
-
-#if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
-// Completes a decided request without an operation, on the handler's immediate executor.
-template <class Request, class Handler, class Memory>
-void complete_immediately(Request& request, wait_decision decision, Handler&& handler,
-                          const Memory& memory)
-{
-    wait_outcome<typename Request::result_type> outcome{decision.error()};
-    if (decision.is_granted()) {
-        if constexpr (concluding_request<Request>)
-            outcome = request.conclude_now();
-        else if constexpr (!std::is_void_v<typename Request::result_type>)
-            outcome.value = request.take_now();
-    }
-    const auto executor = asio::get_associated_immediate_executor(handler, request.executor());
-    const auto allocator = handler_allocator<std::byte>(handler);
-    asio::dispatch(executor,
-                   asio::bind_allocator(allocator, [memory, h = std::forward<Handler>(handler),
-                                                    o = std::move(outcome)]() mutable {
-                       memory.complete(std::move(h), std::move(o));
-                   }));
-}
-#endif
-
-// The first attempt of a wait that does not take the short cut. An irrevocable request is attempted
-// only if it completes on an immediate executor.
-template <class Request, class Handler>
-wait_decision first_attempt(Request& request, [[maybe_unused]] const Handler& handler)
-{
-    if constexpr (Request::traits.irrevocable) {
-        constexpr bool immediate =
-            has_own_immediate_executor<Handler, typename Request::executor_type>;
-        if (!immediate || asio::get_associated_cancellation_slot(handler).is_connected())
-            return wait_decision::pending();
-    }
-    return request.try_now();
-}
-
-// Starts the wait, or completes it if it is decided. Throws if there is no memory for it; a granted
-// request has then been given back.
-template <class Request, class Handler, class Memory>
-TURNSTILE_HOT void launch_wait(Request& request, wait_decision decision, Handler&& handler,
-                               const Memory& memory)
-{
-    using handler_type = std::decay_t<Handler>;
-#if TURNSTILE_HAS_IMMEDIATE_EXECUTOR
-    if constexpr (has_own_immediate_executor<handler_type, typename Request::executor_type>) {
-        // A wait that can be cancelled is posted, so that it can be cancelled until then.
-        const bool safe = !asio::get_associated_cancellation_slot(handler).is_connected();
-        if (!decision.is_pending() && safe)
-            return complete_immediately(request, decision, std::forward<Handler>(handler), memory);
-    }
-#endif
-
-    using operation = wait_operation<Request, handler_type, Memory>;
-    operation* op = nullptr;
-    try {
-        op = operation::make(request, std::forward<Handler>(handler), memory);
-    } catch (...) {
-        if (decision.is_granted())
-            request.give_back();
-        throw;
-    }
-    op->decide(decision); // from here on, dropping the operation gives the grant back
-    op->start();
-}
-
-// The initiation that is passed to asio::async_initiate.
-template <class Request>
-class initiate_wait {
+// A budget of short cuts for each thread. A coroutine whose operation need not wait continues
+// without suspending; a loop of such operations would keep its thread from all other work. The
+// start of a wait (detail/wait/start_wait.hpp) therefore consumes one unit for each short cut, and
+// when the budget is used up, one operation suspends and continues behind the work that the
+// executor has queued. A coroutine that continues after a wait comes from the scheduler, which has
+// had its turn: the budget is reset.
+//
+// Invariant: of 129 attempts on a thread without a reset in between, at least one is refused.
+class coop_budget {
 public:
-    using executor_type = typename Request::executor_type;
+    static constexpr unsigned size = 128;
 
-    explicit initiate_wait(Request request) noexcept : request_(std::move(request)) {}
-
-    executor_type get_executor() const noexcept { return request_.executor(); }
-
-    template <class Handler>
-    void operator()(Handler&& handler)
+    // Returns false, and begins a new budget, if nothing remains.
+    static bool try_consume() noexcept
     {
-        const wait_decision decision = first_attempt(request_, handler);
-        launch_wait(request_, decision, std::forward<Handler>(handler), handler_memory());
+        if (remaining_ == 0) {
+            remaining_ = size;
+            return false;
+        }
+        --remaining_;
+        return true;
     }
+
+    static void reset() noexcept { remaining_ = size; }
 
 private:
-    Request request_;
+    static inline constinit thread_local unsigned remaining_ = size;
+};
+
+// Recognises the completion tokens of a coroutine, use_awaitable and as_tuple(use_awaitable), and
+// reports success and failure in the form of each: as a value or an exception, or as a tuple.
+// start_wait() awaits the wait of such a token in a nested coroutine, which does not suspend if it
+// is granted at once. All other tokens go through asio::async_initiate.
+// For other tokens.
+template <class Token, class T>
+struct coroutine_token {
+    static constexpr bool is_coroutine = false;
+};
+
+template <class Executor, class T>
+struct coroutine_token<asio::use_awaitable_t<Executor>, T> {
+    static constexpr bool is_coroutine = true;
+    static constexpr bool throws_errors = true;
+    using executor_type = Executor;
+    using value_type = T;
+
+    static decltype(auto) success(typename nothrow_movable<T>::type&& value)
+    {
+        return nothrow_movable<T>::unwrap(std::move(value));
+    }
+    [[noreturn]] TURNSTILE_COLD static T failure(wait_decision why)
+    {
+        throw system_error(why.error());
+    }
+    static T result(wait_outcome<T>&& outcome)
+    {
+        if (outcome.error)
+            throw system_error(outcome.error);
+        return nothrow_movable<T>::unwrap(std::move(outcome.value));
+    }
+};
+
+template <class Executor>
+struct coroutine_token<asio::use_awaitable_t<Executor>, void> {
+    static constexpr bool is_coroutine = true;
+    static constexpr bool throws_errors = true;
+    using executor_type = Executor;
+    using value_type = void;
+
+    static void success() noexcept {}
+    static void result(const wait_outcome<void>& outcome)
+    {
+        if (outcome.error)
+            throw system_error(outcome.error);
+    }
+    [[noreturn]] TURNSTILE_COLD static void failure(wait_decision why)
+    {
+        throw system_error(why.error());
+    }
+};
+
+template <class Executor, class T>
+struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, T> {
+    static constexpr bool is_coroutine = true;
+    static constexpr bool throws_errors = false;
+    using executor_type = Executor;
+    using value_type = std::tuple<error_code, T>;
+
+    static value_type success(typename nothrow_movable<T>::type&& value)
+    {
+        return {error_code(), nothrow_movable<T>::unwrap(std::move(value))};
+    }
+    static value_type failure(wait_decision why) { return {why.error(), T()}; }
+    static value_type result(wait_outcome<T>&& outcome)
+    {
+        return {outcome.error, nothrow_movable<T>::unwrap(std::move(outcome.value))};
+    }
+};
+
+template <class Executor>
+struct coroutine_token<asio::as_tuple_t<asio::use_awaitable_t<Executor>>, void> {
+    static constexpr bool is_coroutine = true;
+    static constexpr bool throws_errors = false;
+    using executor_type = Executor;
+    using value_type = std::tuple<error_code>;
+
+    static value_type success() noexcept { return {}; }
+    static value_type failure(wait_decision why) noexcept { return {why.error()}; }
+    static value_type result(const wait_outcome<void>& outcome) noexcept { return {outcome.error}; }
 };
 
 // The wait of a coroutine, as an object to be awaited. It is a variable of the coroutine, so the

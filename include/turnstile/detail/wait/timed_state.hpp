@@ -27,7 +27,7 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
-#include <turnstile/detail/post/buffer_allocator.hpp>
+#include <turnstile/detail/post/tasks.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
 
 #include <boost/asio/basic_waitable_timer.hpp>

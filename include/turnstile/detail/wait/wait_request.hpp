@@ -8,8 +8,6 @@
 // members agree, in both directions: a misspelt member does not compile.
 #pragma once
 
-#include <turnstile/detail/wait/wait_decision.hpp>
-#include <turnstile/detail/wait/wait_outcome.hpp>
 #include <turnstile/detail/wait/waiter.hpp>
 
 #include <concepts>

@@ -1,24 +1,149 @@
 // SPDX-License-Identifier: BSL-1.0
 // A waiter is one waiting operation as its object sees it: a node of a queue with a wait_decision.
 // wait_operation derives from it and adds the handler; a primitive may put a type in between that
-// adds the need, for example a number of permits. This file also has the lists of waiters.
+// adds the need, for example a number of permits. This file also has the decision and the outcome
+// of a wait, and the lists of waiters.
 //
 // Invariants: the decision is made under the object's lock, and made once. It is revised at most
 // once, from granted to aborted or refused, unless the waiter is reopened. A waiter is in at most
 // one list at a time.
 #pragma once
 
+#include <turnstile/core/config.hpp>
+#include <turnstile/core/error.hpp>
 #include <turnstile/core/export.hpp>
-#include <turnstile/detail/post/intrusive_task.hpp>
 #include <turnstile/detail/post/posting_executor.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/post/tasks.hpp>
 
+#include <boost/asio/error.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include <cstddef>
+#include <memory>
+#include <optional>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace turnstile::inline v0_1::detail {
+
+// State of a wait: granted, refused, aborted, pending, or not yet attempted. A fast path returns
+// one, a waiter stores one, and a coroutine reads one when it resumes. A refused wait carries the
+// errc it fails with; an aborted wait fails with operation_aborted.
+class wait_decision {
+public:
+    static constexpr wait_decision granted() noexcept { return wait_decision(granted_value); }
+    static constexpr wait_decision pending() noexcept { return wait_decision(pending_value); }
+    static constexpr wait_decision aborted() noexcept { return wait_decision(aborted_value); }
+    static constexpr wait_decision unattempted() noexcept
+    {
+        return wait_decision(unattempted_value);
+    }
+    static constexpr wait_decision refused(errc code) noexcept
+    {
+        return wait_decision(static_cast<int>(code));
+    }
+
+    constexpr bool is_granted() const noexcept { return value_ == granted_value; }
+    constexpr bool is_pending() const noexcept { return value_ == pending_value; }
+    constexpr bool is_unattempted() const noexcept { return value_ == unattempted_value; }
+    constexpr bool is_refused() const noexcept { return value_ > 0; }
+    constexpr bool has_failed() const noexcept { return is_refused() || value_ == aborted_value; }
+    constexpr errc code() const noexcept { return static_cast<errc>(value_); }
+    error_code error() const noexcept
+    {
+        if (is_refused())
+            return code();
+        return value_ == aborted_value ? error_code(asio::error::operation_aborted) : error_code();
+    }
+
+private:
+    // Positive values are the errc of a refused wait.
+    static constexpr int granted_value = 0;
+    static constexpr int pending_value = -1;
+    static constexpr int aborted_value = -2;
+    static constexpr int unattempted_value = -3;
+
+    constexpr explicit wait_decision(int value) noexcept : value_(value) {}
+    int value_;
+};
+
+// The outcome of a wait: its error code, and its value if it succeeded. An operation fills it when
+// it ends, and passes it to its completion handler.
+//
+// Invariant: moving an outcome does not throw, so no granted value is lost on its way to the
+// handler. A value whose move may throw is stored on the heap; nothrow_movable<T> chooses the
+// stored type, and unwrap() makes the T for the handler.
+template <class T>
+constexpr bool moves_safely =
+    std::is_nothrow_move_constructible_v<T>&& std::is_nothrow_move_assignable_v<T>;
+
+template <class T>
+struct nothrow_movable {
+    using type = T;
+    static T&& unwrap(T&& value) noexcept { return std::move(value); }
+};
+
+template <class T>
+    requires(!moves_safely<T>)
+struct nothrow_movable<T> {
+    using type = std::unique_ptr<T>;
+    static T unwrap(type&& value) { return value ? T(std::move(*value)) : T(); }
+};
+
+// A T whose default constructor may throw is default constructed in unwrap() instead.
+template <class T>
+    requires(moves_safely<T>&& std::is_default_constructible_v<T> &&
+             !std::is_nothrow_default_constructible_v<T>)
+struct nothrow_movable<T> {
+    using type = std::optional<T>;
+    static T unwrap(type&& value) { return value ? T(std::move(*value)) : T(); }
+};
+
+template <class T>
+    requires(!moves_safely<T>)
+struct nothrow_movable<std::optional<T>> {
+    using type = std::unique_ptr<T>;
+    static std::optional<T> unwrap(type&& value)
+    {
+        return value ? std::optional<T>(std::move(*value)) : std::nullopt;
+    }
+};
+
+template <class T>
+    requires(!moves_safely<T>)
+struct nothrow_movable<std::vector<T>> {
+    using type = std::vector<std::unique_ptr<T>>;
+    static std::vector<T> unwrap(type&& values)
+    {
+        std::vector<T> all;
+        all.reserve(values.size());
+        for (auto& value : values)
+            all.push_back(std::move(*value));
+        return all;
+    }
+};
+
+// The completion signature of an operation with the result T, which may be void.
+template <class T>
+struct signature_of {
+    using type = void(error_code, T);
+};
+template <>
+struct signature_of<void> {
+    using type = void(error_code);
+};
+
+template <class T>
+struct wait_outcome {
+    error_code error;
+    typename nothrow_movable<T>::type value{};
+};
+
+template <>
+struct wait_outcome<void> {
+    error_code error;
+};
 
 class waiter;
 class foreign_post;

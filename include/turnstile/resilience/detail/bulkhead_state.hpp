@@ -15,8 +15,8 @@
 #include <turnstile/core/operation.hpp>
 #include <turnstile/detail/wait/observable_state.hpp>
 #include <turnstile/detail/wait/timed_state.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_request.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 #include <turnstile/resilience/adaptive_limit.hpp>
 #include <turnstile/resilience/bulkhead_options.hpp>
 #include <turnstile/resilience/call_outcome.hpp>

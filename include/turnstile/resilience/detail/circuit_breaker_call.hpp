@@ -6,8 +6,8 @@
 #pragma once
 
 #include <turnstile/detail/call/operation_start.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_request.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 #include <turnstile/resilience/detail/admitted_call.hpp>
 #include <turnstile/resilience/detail/circuit_breaker_state.hpp>
 #include <turnstile/resilience/detail/permitted_call.hpp>

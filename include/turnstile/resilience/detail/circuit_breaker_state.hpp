@@ -20,7 +20,7 @@
 
 #include <turnstile/detail/wait/observable_state.hpp>
 #include <turnstile/detail/wait/timed_state.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 #include <turnstile/resilience/circuit_breaker_machine.hpp>
 #include <turnstile/resilience/circuit_breaker_options.hpp>
 

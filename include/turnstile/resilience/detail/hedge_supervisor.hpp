@@ -8,7 +8,7 @@
 
 #include <turnstile/detail/call/supervisor.hpp>
 #include <turnstile/detail/util/saturating_time.hpp>
-#include <turnstile/detail/util/spin_mutex.hpp>
+#include <turnstile/detail/util/synchronization.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/hedge_machine.hpp>
 #include <turnstile/resilience/hedge_options.hpp>

@@ -9,7 +9,7 @@
 #pragma once
 
 #include <turnstile/detail/wait/timed_state.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 #include <turnstile/resilience/detail/keyed_rate_limiter_waiter.hpp>
 #include <turnstile/resilience/keyed_rate_limiter_options.hpp>
 

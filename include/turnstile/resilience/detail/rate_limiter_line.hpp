@@ -26,7 +26,7 @@
 //   note_change()            permits were taken beside the line, or an undecided waiter has left it
 #pragma once
 
-#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 #include <turnstile/resilience/detail/rate_limiter_waiter.hpp>
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 
 #include <turnstile/detail/wait/observable_state.hpp>
 #include <turnstile/detail/wait/timed_state.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 #include <turnstile/resilience/detail/rate_limiter_line.hpp>
 #include <turnstile/resilience/detail/rate_limiter_schedule.hpp>
 #include <turnstile/resilience/rate_limiter_options.hpp>

@@ -8,8 +8,8 @@
 // are written under the lock and read without it.
 #pragma once
 
-#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -16,8 +16,8 @@
 #pragma once
 
 #include <turnstile/detail/wait/start_wait.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
 #include <boost/intrusive/set.hpp>
 

@@ -11,8 +11,8 @@
 // It changes by compare-and-swap, except from `awaited`, which it leaves only under the lock.
 #pragma once
 
-#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
 #include <utility>
 

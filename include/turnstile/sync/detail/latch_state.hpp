@@ -3,7 +3,7 @@
 // cleared. The count changes by compare-and-swap, and the arrival that makes it zero sets the flag.
 #pragma once
 
-#include <turnstile/detail/wait/wait_decision.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 #include <turnstile/sync/detail/event_state.hpp>
 
 #include <cstdint>

@@ -29,8 +29,8 @@
 #include <turnstile/core/error.hpp>
 #include <turnstile/core/export.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 
 #include <boost/assert.hpp>
 

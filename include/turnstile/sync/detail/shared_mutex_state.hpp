@@ -25,8 +25,8 @@
 
 #include <turnstile/core/export.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
-#include <turnstile/detail/wait/wait_decision.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
+#include <turnstile/detail/wait/waiter.hpp>
 #include <turnstile/sync/lock.hpp>
 #include <turnstile/sync/lock_preference.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "kit/threads.hpp"
 
-#include <turnstile/detail/util/spin_mutex.hpp>
+#include <turnstile/detail/util/synchronization.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <turnstile/detail/util/spin_mutex.hpp>
+#include <turnstile/detail/util/synchronization.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <turnstile/detail/post/buffer_allocator.hpp>
+#include <turnstile/detail/post/tasks.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
