@@ -15,10 +15,6 @@ void enroll_gate(const std::string& workload, const std::string& competitor, std
 {
     enroll(workload + "/" + competitor,
            [=](meter& m) { return uncontended<Gate>(m, times, permits); });
-    enroll(workload + "_among_threads/" + competitor, [=](meter& m) {
-        have_had_threads();
-        return uncontended<Gate>(m, times, permits);
-    });
 }
 
 template <class Ours, class Local>

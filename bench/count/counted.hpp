@@ -28,13 +28,6 @@ bool lock(std::int64_t n)
     return uncontended<Gate>(unmeasured, n);
 }
 
-template <bool (*Workload)(std::int64_t)>
-bool among_threads(std::int64_t n)
-{
-    have_had_threads();
-    return Workload(n);
-}
-
 template <class Gate, std::size_t Permits = 1>
 bool crowded(std::int64_t n)
 {

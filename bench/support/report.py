@@ -25,11 +25,9 @@ COLUMNS = {
 # Workload, what it is called in the table, and the floor that belongs to it.
 ROWS = [
     ("lock", "W1 mutex, uncontended", "nested_call"),
-    ("lock_among_threads", "W1 the same in a program with threads", "nested_call"),
     ("mutex", "W2 mutex, 100 coroutines", "post"),
     ("mutex_2_threads", "W3 the same on 2 threads", None),
     ("acquire", "W4 semaphore, uncontended", "nested_call"),
-    ("acquire_among_threads", "W4 the same in a program with threads", "nested_call"),
     ("semaphore", "W4 semaphore, 10 of 100", "post"),
     ("semaphore_2_threads", "W4 the same on 2 threads", None),
     ("broadcast_1000", "W5 event wakes 1,000, each", None),
@@ -53,7 +51,6 @@ ROWS = [
     ("cancel_1000", "W8 cancel one of 1,000", None),
     ("cancel_100000", "W8 cancel one of 100,000", None),
     ("read", "W9 shared_mutex, uncontended read", "nested_call"),
-    ("read_among_threads", "W9 the same in a program with threads", "nested_call"),
     ("read_mostly", "shared_mutex, 90 of 100 read", "post"),
     ("turns", "condition, two take turns", None),
     ("breaker", "breaker, a closed circuit", None),
@@ -134,8 +131,9 @@ def find_program(folder):
 
 
 def listed(program, only):
-    """The names of the benchmarks, in two groups: those for which the process must have no
-    second thread, and those for which it has."""
+    """The names of the benchmarks, in two groups: those that run on one thread, and those that run
+    on several. The standard library is faster in a process that never had a second thread, so the
+    groups run in processes of their own."""
     command = [program, "--benchmark_list_tests", f"--benchmark_filter={only}"]
     names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     return ([n for n in names if "_threads/" not in n], [n for n in names if "_threads/" in n])
@@ -257,8 +255,7 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("breaker", "by_hand", 1.0),
     ("bulkhead", "channel", 4.0),
     ("bulkhead_contended", "channel", 1.0),
-    *((f"{workload}{where}", competitor, factor)
-      for workload in ("lock", "acquire", "read") for where in ("", "_among_threads")
+    *((workload, competitor, factor) for workload in ("lock", "acquire", "read")
       for competitor, factor in (("channel", 6.0), ("timer", LEVEL))),
     ("read_mostly", "channel", 1.0),
     ("mutex", "channel", 1.0),

@@ -18,10 +18,4 @@ inline void run_on_threads(boost::asio::io_context& context, int threads)
     context.run();
 }
 
-// From here on the C library takes this for a process with several threads.
-inline void have_had_threads()
-{
-    std::thread([] {}).join();
-}
-
 } // namespace bench
