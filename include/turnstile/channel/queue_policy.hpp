@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The choices that a user of `queue` and `priority_queue` makes: the capacity, the policy of a full
-// queue, the order of the items, and the fate of the remaining items when the queue is closed.
+// queue, the order of the items, and the treatment of the remaining items when the queue is closed.
 #pragma once
 
 #include <turnstile/core/enum_names.hpp>

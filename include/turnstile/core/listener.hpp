@@ -27,8 +27,9 @@ namespace turnstile::inline v0_1 {
 /// @par Allowed calls
 /// A listener may call the object, and may add and remove listeners, itself included. An event that
 /// a listener causes is dispatched after the listener has returned. A listener may destroy the
-/// object, unless an `async_` function of the object has caused the event. After the object is
-/// destroyed no listener is called.
+/// object, unless an `async_` function of the object has caused the event; a listener of a
+/// `keyed_rate_limiter` or a `retry_budget` must not destroy it. After the object is destroyed no
+/// listener is called.
 ///
 /// @par Removal
 /// A listener is not called after it was removed. If another thread is running it at that moment,

@@ -33,7 +33,7 @@ struct bandwidth {
     std::uint64_t permits = 1;
     /// Must be positive.
     nanoseconds period = std::chrono::seconds(1);
-    /// The largest number of permits that the bucket holds, and that one request may ask for. With
+    /// The largest number of permits that the bucket holds, and that one request may take. With
     /// `shaping::smooth` it limits only the request. At least 1, and earned in 4 years or less.
     std::uint64_t burst = 1;
     /// Whether unused permits are saved up.

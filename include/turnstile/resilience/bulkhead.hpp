@@ -170,7 +170,7 @@ public:
     /// @par Completion signature
     /// The operation's. Its results pass through unchanged.
     /// @par Errors
-    /// The operation's, including an exception that its initiation throws; those of
+    /// The operation's, including an exception that its initiation throws; the errors of
     /// `async_acquire`, as a `rejection` where failures are exceptions.
     /// @par Executor
     /// The handler's associated executor, by default the bulkhead's.

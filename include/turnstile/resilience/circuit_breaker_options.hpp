@@ -53,8 +53,8 @@ struct break_info {
     std::uint32_t attempt = 1; ///< Number of breaks since the circuit was last closed, this one
                                ///< included.
     nanoseconds proposed{};    ///< The duration that `open_for`, growth and jitter yield.
-    /// The calls that opened the circuit: those in the window; or, if the circuit was half-open,
-    /// the probes that have reported, among which a slow or overdue probe has failed.
+    /// The calls that opened the circuit: the calls in the window; or, if the circuit was
+    /// half-open, the probes that have reported, among which a slow or overdue probe has failed.
     call_tally calls;
 };
 

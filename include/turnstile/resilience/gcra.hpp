@@ -37,8 +37,8 @@ public:
 
     /// Requires `valid(b)`.
     TURNSTILE_EXPORT explicit gcra(const bandwidth& b) noexcept;
-    /// The rule whose three words are given. They are what `scale`, `interval` and
-    /// `burst_and_mode` return, so that a rule can be stored in three atomics.
+    /// The rule whose three words are given. They are the results of `scale`, `interval` and
+    /// `burst_and_mode`, so that a rule can be stored in three atomics.
     constexpr gcra(ticks scale, ticks interval, ticks burst_and_mode) noexcept
         : scale_(scale), interval_(interval), burst_(burst_and_mode >> 1),
           smooth_((burst_and_mode & 1) != 0)
@@ -102,9 +102,9 @@ public:
     }
     /// The time at which the bucket is full again after n permits are given back.
     ///
-    /// @param idle How long the bucket may have been full without those permits. A full bucket
-    /// earns nothing, so the refund is smaller by what would have been earned in this time. Thus
-    /// the remaining requests never exceed the rate and the burst.
+    /// @param idle How long the bucket may have been full if these permits had not been taken. A
+    /// full bucket earns nothing, so the refund is smaller by the permits that would have been
+    /// earned in this time. Thus the remaining requests never exceed the rate and the burst.
     constexpr ticks refunded(ticks full, std::uint64_t n, ticks idle) const noexcept
     {
         const ticks back = product(n, interval_);

@@ -27,7 +27,7 @@ namespace turnstile::inline v0_1 {
 /// @par Thread safety
 /// Any thread may call any function.
 /// @par Destruction
-/// Outstanding calls continue. Listeners are not called any more.
+/// Outstanding calls continue. No listener is called afterwards.
 template <class Executor = asio::any_io_executor, clock_policy Clock = default_clock>
 class basic_hedge : public detail::supervising_object<Executor, detail::hedge_state> {
     using base = detail::supervising_object<Executor, detail::hedge_state>;
@@ -119,8 +119,8 @@ auto async_hedge(const Executor& executor, const hedge_options& options, Op&& op
         .async_call(std::forward<Op>(op), std::forward<Token>(token));
 }
 
-/// Equivalent to `async_hedge` with an executor, for handlers with an associated executor, as those
-/// of coroutines are.
+/// Equivalent to `async_hedge` with an executor, for handlers with an associated executor, such as
+/// the handler of a coroutine.
 template <clock_policy Clock = default_clock, repeatable_operation Op,
           operation_token_for<Op> Token = asio::use_awaitable_t<>>
 auto async_hedge(const hedge_options& options, Op&& op, Token&& token = Token())

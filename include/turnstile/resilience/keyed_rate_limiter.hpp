@@ -293,7 +293,7 @@ public:
 
     /// Adds a function that is called after each rejection.
     ///
-    /// Rejections are reported one at a time, also those of different keys, on the thread that
+    /// Rejections are reported one at a time, also rejections of different keys, on the thread that
     /// caused the rejection or on one that is already dispatching events; never under a lock. The
     /// listener may use the limiter, but must not destroy it. Its exceptions are ignored. If
     /// listeners are slower than rejections come, some events are dropped: one dispatching thread

@@ -188,13 +188,13 @@ public:
     /// The operation's. If a stage may fail, it must start with an `error_code` or an
     /// `exception_ptr`.
     /// @par Errors
-    /// Those of the operation and of the stages.
+    /// The errors of the operation and of the stages.
     /// @par Executor
     /// The handler's associated executor, by default the pipeline's.
     /// @par Per-operation cancellation
     /// Passed on inwards; see the stages.
     /// @par Cancel safety
-    /// Those of the operation and of the stages.
+    /// As the operation and the stages.
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
         requires(!is_mistaken<Op>)
     auto async_call(Op&& op, Token&& token = Token()) const

@@ -261,7 +261,7 @@ public:
 
     /// Changes the limits. The number of permits missing from each bucket stays the same.
     ///
-    /// The expected times of the waiters change; a waiter that can no longer be granted, or not
+    /// The expected times of the waiters change; a waiter that then cannot be granted, or not
     /// before its deadline, completes with `errc::too_large` or `errc::rate_limited`. Reservations
     /// keep their times and are not charged again.
     ///

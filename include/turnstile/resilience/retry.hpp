@@ -30,7 +30,7 @@ namespace turnstile::inline v0_1 {
 /// @par Thread safety
 /// Any thread may call any function.
 /// @par Destruction
-/// Outstanding calls continue. Listeners are not called any more.
+/// Outstanding calls continue. No listener is called afterwards.
 template <class Executor = asio::any_io_executor, clock_policy Clock = default_clock,
           detail::any_retry_options Options = retry_options>
 class basic_retry : public detail::supervising_object<Executor, detail::retry_state> {
@@ -144,8 +144,8 @@ auto async_retry(const Executor& executor, Options options, Op&& op, Token&& tok
         .async_call(std::forward<Op>(op), std::forward<Token>(token));
 }
 
-/// Equivalent to `async_retry` with an executor, for handlers with an associated executor, as those
-/// of coroutines are.
+/// Equivalent to `async_retry` with an executor, for handlers with an associated executor, such as
+/// the handler of a coroutine.
 template <clock_policy Clock = default_clock, detail::any_retry_options Options = retry_options,
           repeatable_operation Op, operation_token_for<Op> Token = asio::use_awaitable_t<>>
 auto async_retry(Options options, Op&& op, Token&& token = Token())

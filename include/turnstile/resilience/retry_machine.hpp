@@ -22,7 +22,7 @@ namespace turnstile::inline v0_1 {
 /// None: calls must not overlap.
 class retry_machine {
 public:
-    /// What follows a failed attempt.
+    /// The decision after a failed attempt.
     struct decision {
         retry_stop_reason stop; ///< `none` if there is another attempt.
         nanoseconds delay;      ///< The delay until that attempt.
@@ -42,8 +42,8 @@ public:
     /// The maximum duration of an attempt that begins at `now`: its own, or the rest of the total.
     TURNSTILE_EXPORT nanoseconds limit(nanoseconds now) const noexcept;
 
-    /// Decides what follows a failed attempt. If the decision is another attempt, it is the current
-    /// one from then on.
+    /// Decides whether another attempt follows a failed one. If the decision is another attempt, it
+    /// is the current one from then on.
     ///
     /// @param hint The delay that the service requests; it replaces the delay of the backoff.
     TURNSTILE_EXPORT decision failed(nanoseconds now, bool retryable,

@@ -128,7 +128,7 @@ auto async_with_timeout(const Executor&, T, Rest&&...)
 /// @par Thread safety
 /// Any thread may call any function.
 /// @par Destruction
-/// Outstanding calls continue. Listeners are not called any more.
+/// Outstanding calls continue. No listener is called afterwards.
 template <class Executor = asio::any_io_executor, clock_policy Clock = default_clock>
 class basic_timeout : public detail::supervising_object<Executor, detail::timeout_state> {
     using base = detail::supervising_object<Executor, detail::timeout_state>;

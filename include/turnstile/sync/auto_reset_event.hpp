@@ -63,7 +63,7 @@ public:
     /// @par Executor
     /// The handler's associated executor, by default the event's own.
     /// @par Per-operation cancellation
-    /// terminal, partial, total.
+    /// Terminal, partial and total.
     /// @par Cancel safety
     /// An operation that is cancelled before its handler runs consumes no signal. A signal that was
     /// granted already is handed over to the next waiter, or stored if none is stored.

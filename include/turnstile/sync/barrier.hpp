@@ -98,7 +98,7 @@ public:
     /// @par Executor
     /// The handler's associated executor, by default the barrier's own.
     /// @par Per-operation cancellation
-    /// terminal, partial, total.
+    /// Terminal, partial and total.
     /// @par Cancel safety
     /// Cancellation before the round is complete undoes the arrival, or breaks the barrier, as
     /// `barrier_options::on_cancel` says. Once the round is complete the arrival stays counted,

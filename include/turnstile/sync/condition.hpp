@@ -30,7 +30,8 @@ concept mutex_lock_with = is_mutex_with<typename Lock::mutex_type, Threading> &&
 
 } // namespace detail
 
-/// A condition on which the holder of a mutex waits until another holder has changed something.
+/// A condition on which the holder of a mutex waits until another holder has changed the
+/// data that the mutex guards.
 ///
 /// A wait unlocks the mutex, and holds the lock again when it completes: on success, on
 /// cancellation, and when the condition is destroyed. Only if the mutex or the execution context is
@@ -86,7 +87,7 @@ public:
     /// @par Executor
     /// The handler's associated executor, by default the condition's own.
     /// @par Per-operation cancellation
-    /// terminal, partial, total. A cancelled operation still waits for its lock.
+    /// Terminal, partial and total. A cancelled operation still waits for its lock.
     /// @par Cancel safety
     /// An operation that is cancelled before its handler runs, also while it waits for the lock,
     /// consumes no notification. A notification it was given is handed over, in constant time, to

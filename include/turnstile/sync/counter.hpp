@@ -34,8 +34,9 @@ struct counter_bounds {
 /// A change is linear in the waits it completes and in the number of waiters with a predicate, and
 /// logarithmic in the number of waiters with a threshold.
 /// @par Fairness
-/// One change grants the waiters with the nearest threshold first, those with equal thresholds in
-/// the order of their arrival; then the waiters with a predicate, in the order of their arrival.
+/// One change grants the waiters with the nearest threshold first, and waiters with equal
+/// thresholds in the order of their arrival; then the waiters with a predicate, in the order of
+/// their arrival.
 /// @par Thread safety
 /// Any thread may call any function of a `counter`; a `local::counter` is confined to one strand.
 /// @par Destruction
@@ -136,7 +137,7 @@ public:
     /// @par Executor
     /// The handler's associated executor, by default the counter's own.
     /// @par Per-operation cancellation
-    /// terminal, partial, total.
+    /// Terminal, partial and total.
     /// @par Cancel safety
     /// A wait consumes nothing, so a cancelled wait loses nothing.
     /// @par Fairness
@@ -182,7 +183,7 @@ public:
     /// @par Executor
     /// The handler's associated executor, by default the counter's own.
     /// @par Per-operation cancellation
-    /// terminal, partial, total.
+    /// Terminal, partial and total.
     /// @par Cancel safety
     /// A wait consumes nothing, so a cancelled wait loses nothing.
     /// @par Fairness

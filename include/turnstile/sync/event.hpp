@@ -60,7 +60,7 @@ public:
     /// @par Executor
     /// The handler's associated executor, by default the event's own.
     /// @par Per-operation cancellation
-    /// terminal, partial, total.
+    /// Terminal, partial and total.
     /// @par Cancel safety
     /// A wait consumes nothing, so a cancelled wait loses nothing.
     /// @par Fairness

@@ -85,7 +85,7 @@ public:
     /// @par Executor
     /// The handler's associated executor, by default the latch's own.
     /// @par Per-operation cancellation
-    /// terminal, partial, total.
+    /// Terminal, partial and total.
     /// @par Cancel safety
     /// A wait consumes nothing, so a cancelled wait loses nothing.
     /// @par Fairness
@@ -108,7 +108,7 @@ public:
     /// @par Executor
     /// The handler's associated executor, by default the latch's own.
     /// @par Per-operation cancellation
-    /// terminal, partial, total.
+    /// Terminal, partial and total.
     /// @par Cancel safety
     /// Cancellation ends only the wait. The arrivals stay counted: they were counted when the
     /// operation started, and the latch may have opened because of them. An operation that cannot

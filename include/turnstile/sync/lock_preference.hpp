@@ -12,7 +12,7 @@ namespace turnstile::inline v0_1 {
 
 /// The order in which a `shared_mutex` grants locks to waiting readers and writers.
 ///
-/// A reader asks for a shared or an upgradable lock, a writer for the exclusive one. An upgrade
+/// A reader requests a shared or an upgradable lock, a writer the exclusive one. An upgrade
 /// precedes every other waiter, whatever the preference is.
 ///
 /// It is given at construction: `shared_mutex m(io, lock_preference::prefer_readers);`. The default

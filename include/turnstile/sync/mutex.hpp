@@ -65,7 +65,7 @@ public:
     /// @par Executor
     /// The handler's associated executor, by default the mutex's own.
     /// @par Per-operation cancellation
-    /// terminal, partial, total.
+    /// Terminal, partial and total.
     /// @par Cancel safety
     /// An operation that is cancelled before its handler runs does not hold the lock. If the lock
     /// was granted already, it is handed over to the next waiter.

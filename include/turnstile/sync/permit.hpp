@@ -40,7 +40,7 @@ public:
         : state_(std::exchange(other.state_, nullptr)), n_(std::exchange(other.n_, 0))
     {
     }
-    /// Releases the permits it holds, then takes over those of `other`.
+    /// Releases the permits it holds, then takes over the permits of `other`.
     permit& operator=(permit&& other) noexcept
     {
         permit(std::move(other)).swap(*this);

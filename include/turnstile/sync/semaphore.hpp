@@ -79,7 +79,7 @@ public:
     /// @par Executor
     /// The handler's associated executor, by default the semaphore's own.
     /// @par Per-operation cancellation
-    /// terminal, partial, total.
+    /// Terminal, partial and total.
     /// @par Cancel safety
     /// An operation that is cancelled before its handler runs holds no permits. Permits that were
     /// granted already are handed over to the next waiters.

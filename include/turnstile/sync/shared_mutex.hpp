@@ -81,7 +81,7 @@ public:
     /// @par Executor
     /// The handler's associated executor, by default the mutex's own.
     /// @par Per-operation cancellation
-    /// terminal, partial, total.
+    /// Terminal, partial and total.
     /// @par Cancel safety
     /// An operation that is cancelled before its handler runs does not hold the lock. The waiters
     /// that it held back are granted at once.
@@ -140,7 +140,7 @@ public:
     /// @par Executor
     /// The handler's associated executor, by default the mutex's own.
     /// @par Per-operation cancellation
-    /// terminal, partial, total.
+    /// Terminal, partial and total.
     /// @par Cancel safety
     /// If the operation is cancelled before its handler runs, `lock` still owns its upgradable
     /// lock, even if the exclusive one was granted already. Readers that the upgrade held back are

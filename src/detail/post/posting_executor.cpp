@@ -54,7 +54,7 @@ private:
 };
 
 // An io_context and a thread_pool queue a function in one piece of memory, which the task contains.
-// A strand needs a second piece and would ask the same allocator for it, so strands and executors
+// A strand needs a second piece and would take it from the same allocator, so strands and executors
 // that Asio does not ship use their own memory.
 template <class Executor>
 constexpr bool queues_in_one_piece =

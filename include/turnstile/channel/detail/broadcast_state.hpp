@@ -28,7 +28,7 @@ struct broadcast_subscription : waiter_hook {
     std::uint64_t next = 0;     // the first value that the receiver has not received
     std::uint64_t reserved = 0; // granted receives that have not completed
     bool receiver_gone = false; // the last granted receive then deletes the subscription
-    waiter_list receives;       // that wait
+    waiter_list receives;       // the waiting ones
 };
 
 struct broadcast_waiter : waiter {
@@ -61,7 +61,8 @@ public:
     // nothing, if the broadcast is closed.
     bool send(node& n, std::size_t& receivers_reached) noexcept;
     void close() noexcept;
-    // The broadcast is being destroyed.
+    // The broadcast is being destroyed: if it is not closed, drops the values that are left, and
+    // aborts the receives.
     void abandon_stream() noexcept;
 
     // A receiver is made, and destroyed. The state deletes the subscription.

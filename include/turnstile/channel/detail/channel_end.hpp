@@ -3,10 +3,10 @@
 // receiver of a oneshot.
 //
 // The ends of a channel share its state, and each of them may be destroyed first. The last end, or
-// the last outstanding operation, frees the state. Role is a small type that tells the ends apart;
-// its leave(state) is called when the end is destroyed, and its waiting(state) counts the waiters
-// of this end. An end may be moved while operations are outstanding, because they refer to the
-// state and not to the end.
+// the last outstanding operation, frees the state. Role is a small type that distinguishes the
+// ends; its leave(state) is called when the end is destroyed, and its waiting(state) counts the
+// waiters of this end. An end may be moved while operations are outstanding, because they refer to
+// the state and not to the end.
 #pragma once
 
 #include <turnstile/core/config.hpp>

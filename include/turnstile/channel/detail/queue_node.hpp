@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// An item on its way through a queue, and an operation that waits at a queue.
+// The node of an item in a queue, and the waiter of an operation at a queue.
 //
 // Each item lives in a queue_node. A push makes the node, the store links it, and a pop takes it
-// out, so no value is moved on the way. A queue_waiter is the waiter of a push, a pop, a
+// out, so no value is moved in between. A queue_waiter is the waiter of a push, a pop, a
 // reservation or a join. Until a push has completed, its waiter and the node of its item refer to
 // each other: the waiter through `item`, the node through `pusher`. All of this is guarded by the
 // lock of the queue.
@@ -42,7 +42,7 @@ inline queue_node* take_front(queue_node_list& list) noexcept
 }
 
 // Refers to one item of a queue whose nodes are never freed. A node is reused for later items, so
-// the sequence number tells whether it still holds the item.
+// the sequence number shows whether it still holds the item.
 struct queue_item_ref {
     queue_node* node = nullptr;
     std::uint64_t sequence = 0;

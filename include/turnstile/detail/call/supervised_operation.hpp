@@ -3,8 +3,8 @@
 // running. A timeout has one, a retry uses one for each attempt in turn, and a hedge has several.
 //
 // All members but `start_` are used on the strand of the supervisor, or by the initiating function
-// while the gate is closed. `start_` decides between the function that starts the operation and the
-// destructor of the handler, which may run on any thread:
+// of the call, before it opens the state word. `start_` decides between the function that starts
+// the operation and the destructor of the handler, which may run on any thread:
 //
 // - under_way: the initiating function of the operation is running.
 // - handler_back: it is running, and the handler was destroyed without being called.

@@ -6,13 +6,13 @@
 // A cancellation signal must not be emitted while the operation makes progress. Every event (an
 // operation completes, the timer expires, the caller cancels) therefore goes through a strand of
 // the supervisor, on top of the executor of the handler. On the strand, handle() of the derived
-// class decides what happens next, and finally calls finish().
+// class decides on the next step, and finally calls finish().
 //
 // Every outstanding part of the call is a party: an operation, a wait of the timer, a cancellation
-// on its way to the strand. The handler is called when the last party has left.
+// that is dispatched to the strand. The handler is called when the last party has left.
 //
-// The initiating function starts the first operation, outside the strand. Until it ends, the gate
-// is closed: events stay in the state word, and nothing is handled.
+// The initiating function starts the first operation, outside the strand. Until it ends, the state
+// word is not open: events stay in the word, and are not handled.
 //
 // Invariants: handle() runs on the strand only; the call completes once, after every operation has
 // completed.
@@ -248,12 +248,12 @@ private:
         });
     }
 
-    // Called by the initiating function if there are events: posts a helper, which opens the gate
+    // Called by the initiating function if there are events: posts a helper, which opens the word
     // and handles the events.
     //
     // Without memory for the helper, the party of the timer handles them, because its handler needs
     // no memory to be called. If the timer has no party, the initiating function throws, as if the
-    // operation had not been started. The gate is still closed, so no other thread uses the timer.
+    // operation had not been started. The word is not open yet, so no other thread uses the timer.
     void look_on_the_strand(party p)
     {
         try {
@@ -270,7 +270,8 @@ private:
         p.leave(false);
     }
 
-    // Handles the events, and further events that are added meanwhile. Called on the strand.
+    // Handles the events, and further events that are added meanwhile. Called on the strand. A call
+    // inside handle() does nothing, because the outer call goes on.
     void look()
     {
         if (looking_)

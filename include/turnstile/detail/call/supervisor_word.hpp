@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 // The state word of a supervisor (supervision.hpp): the number of its parties, and the events that
 // it has not handled yet. A party is an outstanding part of the call: an operation, a wait of the
-// timer, a cancellation on its way to the strand, or the initiating function.
+// timer, a cancellation that is dispatched to the strand, or the initiating function.
 //
 // The bits:
-// - 0x01 opened: the gate is open, that is, the initiating function has ended. While the gate is
-//   closed, events stay in the word.
+// - 0x01 opened: the initiating function has ended. Before that, the word is not open: events stay
+//   in it, and are not handled.
 // - 0x02 completed: one or several operations have completed.
 // - 0x04 expired: the timer has expired.
 // - 0x08 dropped: a party was destroyed instead of completing, so the handler will be destroyed.
@@ -64,14 +64,14 @@ public:
         return (word_.fetch_sub(party, std::memory_order_acq_rel) >> party_shift) == 1;
     }
 
-    // Adds events. Returns true if the gate is open; then the caller handles the events.
+    // Adds events. Returns true if the word is open; then the caller handles the events.
     bool raise(bits events) noexcept
     {
         return (word_.fetch_or(events, std::memory_order_acq_rel) & opened) != 0;
     }
 
-    // Adds events for a party that has arrived on the strand. If the gate is closed, the party
-    // leaves in the same step. So when the gate opens, every remaining party will still handle
+    // Adds events for a party that has arrived on the strand. If the word is not open, the party
+    // leaves in the same step. So when the word is opened, every remaining party will still handle
     // events.
     bool raise_or_leave(bits events, bool& last) noexcept
     {
@@ -92,7 +92,7 @@ public:
         return word_.fetch_and(~events_mask, std::memory_order_acq_rel) & events_mask;
     }
 
-    // The end of the initiating function: opens the gate and leaves. If there are events, it does
+    // The end of the initiating function: opens the word and leaves. If there are events, it does
     // neither and returns false, because they must be handled first.
     bool open_and_leave(bool& last) noexcept
     {
@@ -109,7 +109,7 @@ public:
 
     void open() noexcept { word_.fetch_or(opened, std::memory_order_acq_rel); }
 
-    // Opens the gate if there is another party, which will handle the events. Returns whether there
+    // Opens the word if there is another party, which will handle the events. Returns whether there
     // is one.
     bool open_unless_last() noexcept
     {
@@ -121,7 +121,7 @@ public:
         return false;
     }
 
-    // A party was destroyed instead of completing. Returns true if the gate is open, as raise().
+    // A party was destroyed instead of completing. Returns true if the word is open, as raise().
     bool drop() noexcept { return raise(dropped | wake); }
     void undrop() noexcept { word_.fetch_and(~dropped, std::memory_order_acq_rel); }
     bool is_dropped() const noexcept
@@ -145,7 +145,7 @@ private:
     static constexpr bits party = 1U << party_shift;
     static constexpr bits events_mask = completed | expired | cancel_mask | wake;
 
-    std::atomic<bits> word_{party}; // one party, the initiating function; the gate is closed
+    std::atomic<bits> word_{party}; // one party, the initiating function; not open
 };
 
 } // namespace turnstile::inline v0_1::detail

@@ -3,6 +3,7 @@
 // that Asio ships: posting_executor looks for these inside an any_io_executor and posts to them
 // directly, because type erasure is the largest part of the cost of a post. Every state has one for
 // the object's executor, and a waiter on a foreign executor has one for that.
+// The file also has the types that hold outstanding work on an executor: work_guard, executor_work.
 //
 // Invariant: a post to an io_context or a thread_pool neither allocates nor fails, because the
 // posted intrusive_task contains the memory for it.
@@ -32,6 +33,7 @@ namespace turnstile::inline v0_1::detail {
 // objects holds it. work_guard is for the executor of an object, whose type is one of a few;
 // wait_state holds one while it has waiters. executor_work is for an executor of any type, and
 // holds the executor as well; handler_route has one for a handler on a foreign executor.
+
 // An executor that counts as outstanding work while it exists.
 template <class Executor>
 using tracked_t = std::decay_t<decltype(asio::prefer(std::declval<const Executor&>(),

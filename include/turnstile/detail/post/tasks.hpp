@@ -158,15 +158,15 @@ struct block_deleter {
     }
 };
 
+// The action at the end of a queued task: run it, or destroy it without running it.
+enum class task_action { invoke, destroy };
+
 // A task that can be posted without allocating memory: it contains the memory in which the executor
 // queues it, so a wake-up neither allocates nor fails. posting_executor posts it. The drain of an
 // object, the post to a foreign executor and the retry of a timer are such tasks.
 //
 // Invariant: each successful post ends with exactly one call of run_function, either to invoke the
 // task or, if the executor drops it, to destroy it.
-// The action at the end of a queued task: run it, or destroy it without running it.
-enum class task_action { invoke, destroy };
-
 class intrusive_task {
 public:
     using run_function = void (*)(intrusive_task&, task_action);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // A cache for the frame of the nested coroutine that a wait returns: each thread keeps one frame
 // for each kind of operation, and reuses it for the next call. Asio's own recycler keeps two frames
-// for all coroutines of a thread; without this cache the frames of waits would displace those of
-// the program's coroutines.
+// for all coroutines of a thread; without this cache the frames of waits would displace the
+// frames of the program's coroutines.
 //
 // A coroutine that returns an asio::awaitable opts in by a first parameter of the type frame_cache:
 // std::coroutine_traits then names a promise that derives from Asio's and has another operator new.

@@ -16,6 +16,7 @@ namespace turnstile::inline v0_1::detail {
 // Beside that of std::atomic it has update(change, order): change(T&) alters a copy of the value,
 // which is then stored, and is called again if another thread was faster. If change returns false,
 // update() stores nothing and returns false.
+
 // The atomic of strand_confined.
 template <class T>
 class confined_atomic {

@@ -5,6 +5,10 @@
 // suspending, which is called the short cut; otherwise its frame holds the operation. For every
 // other token the wait is launched with the completion handler (launch_wait.hpp).
 // wait_request.hpp describes the requests.
+//
+// The file also has the parts that only this initiation uses: coop_budget, which bounds the number
+// of successive short cuts, coroutine_token, which recognises the tokens of coroutines, and
+// operation_frame, the memory of an operation in a coroutine's frame.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -34,11 +38,10 @@
 namespace turnstile::inline v0_1::detail {
 
 // A budget of short cuts for each thread. A coroutine whose operation need not wait continues
-// without suspending; a loop of such operations would keep its thread from all other work. The
-// start of a wait (detail/wait/start_wait.hpp) therefore consumes one unit for each short cut, and
-// when the budget is used up, one operation suspends and continues behind the work that the
-// executor has queued. A coroutine that continues after a wait comes from the scheduler, which has
-// had its turn: the budget is reset.
+// without suspending; a loop of such operations would keep its thread from all other work. Each
+// short cut therefore consumes one unit, and when the budget is used up, one operation suspends and
+// continues behind the work that the executor has queued. The budget is reset when a coroutine
+// continues after a wait, because other work could run during the wait.
 //
 // Invariant: of 129 attempts on a thread without a reset in between, at least one is refused.
 class coop_budget {
@@ -66,7 +69,8 @@ private:
 // reports success and failure in the form of each: as a value or an exception, or as a tuple.
 // start_wait() awaits the wait of such a token in a nested coroutine, which does not suspend if it
 // is granted at once. All other tokens go through asio::async_initiate.
-// For other tokens.
+
+// The form for all other tokens.
 template <class Token, class T>
 struct coroutine_token {
     static constexpr bool is_coroutine = false;

@@ -4,6 +4,9 @@
 // parameter Memory says where the operation is stored, and how its outcome reaches the handler:
 // handler_memory for any handler, operation_frame::memory for a coroutine; see start_wait.hpp.
 //
+// The file also has the two parts of an operation: wait_cancellation, the handler in its
+// cancellation slot, and handler_route, the route of its completion to a foreign executor.
+//
 // Invariants: once started, the operation owns itself, and ends exactly once: complete() calls the
 // handler, drop() destroys it. Before the handler is called, the memory of the operation is freed,
 // and the state is not used after that, because the handler may reuse the memory or destroy the
@@ -78,9 +81,10 @@ TURNSTILE_HOT void arm_cancellation(const Handler& handler, wait_state<Threading
 //
 // Invariant: while a route has a block, the state exists and the foreign executor has outstanding
 // work.
-// The handler and the result of an operation that has ended on the object's executor, on their way
-// to a foreign executor. The result is the last member, because it must be destroyed before the
-// handler, which may own the object.
+
+// The handler and the result of an operation that has ended on the object's executor, while they
+// are dispatched to a foreign executor. The result is the last member, because it must be destroyed
+// before the handler, which may own the object.
 template <class Memory, class Handler, class Result>
 struct detached_completion {
     Memory memory;

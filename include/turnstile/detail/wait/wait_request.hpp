@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A request describes one wait to the mechanism: what is waited for, how to try it without
-// waiting, and how to make the result. Every initiating function of a primitive makes a request
+// A request describes one wait to the mechanism: how to try it without waiting, what the waiter
+// needs, and how to make the result. Every initiating function of a primitive makes a request
 // and passes it to start_wait(). A request is a small movable object; once the operation exists
 // it lives inside it.
 //
@@ -26,7 +26,7 @@ struct request_traits {
     // Dropping the result returns everything that the wait has taken.
     bool refundable = false;
     // A granted try_now() cannot be undone. It is called only for a coroutine that takes the short
-    // cut; for all others the state decides, in admit(), when nothing can fail any more.
+    // cut; for all others the state decides, in admit(), after everything that can fail.
     bool irrevocable = false;
     // Where the result comes from.
     result_source result = result_source::request;
@@ -34,8 +34,8 @@ struct request_traits {
     bool tests_predicate = false;
     // refusal(errc) makes the exception that a refused coroutine is thrown.
     bool explains_refusal = false;
-    // supplies() makes an object with what prepare() needs and might not get, while a coroutine
-    // can still be thrown an exception. The object lives until the coroutine resumes.
+    // supplies() makes an object with the memory that prepare() needs, while a coroutine can still
+    // be thrown an exception. The object lives until the coroutine resumes.
     bool needs_supplies = false;
     // The waiter's `retry_after` is copied into the request's when the wait ends.
     bool reports_retry_after = false;
@@ -85,7 +85,7 @@ concept concluding_request = requires(R& r, typename R::waiter_type& w)
     requires std::same_as<decltype(r.conclude_now()), wait_outcome<typename R::result_type>>;
 };
 
-// The members that make the result are those that traits.result declares.
+// The request has exactly the members that traits.result declares for making the result.
 template <class R>
 concept makes_its_result = concluding_request<R> ||
     (R::traits.result != result_source::outcome && !concludes_from_waiter<R> &&

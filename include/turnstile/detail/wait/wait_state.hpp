@@ -5,8 +5,8 @@
 // start() are called under the lock.
 //
 // The state is reference counted and may outlive its object. The object holds a reference, and so
-// do a queued drain, an operation on its way to a foreign executor, and an armed cancellation. So a
-// completion on its way, and a signal that is emitted late, find the state.
+// do a queued drain, an operation that is posted to a foreign executor, and an armed cancellation.
+// So a posted completion, and a signal that is emitted late, find the state.
 //
 // Handles (locks, permits) hold no reference, so that acquiring and releasing change only the word
 // of the state, which counts the handles. If handles are held when the object is destroyed, its
@@ -19,7 +19,7 @@
 //
 // Endings, each word with one meaning:
 //   complete        The operation ends, and its handler is called (wait_operation).
-//   cancel          The caller asks for an early end through the cancellation slot. A pending
+//   cancel          The caller requests an early end through the cancellation slot. A pending
 //                   waiter is aborted; the grant of a granted waiter is revoked.
 //   abort           The waiter is decided with operation_aborted, because it was cancelled or its
 //                   object was destroyed.
@@ -324,7 +324,7 @@ private:
     std::atomic<std::size_t> ended_threads_then_{0};
     // The number of undecided waiters, in all queues.
     std::size_t waiting_ = 0;
-    mutex_type mutex_; // the last member: next to those of the derived state, which it guards
+    mutex_type mutex_; // the last member: next to the members of the derived state, which it guards
 };
 
 extern template class wait_state<thread_safe>;

@@ -71,8 +71,8 @@ private:
 // The outcome of a wait: its error code, and its value if it succeeded. An operation fills it when
 // it ends, and passes it to its completion handler.
 //
-// Invariant: moving an outcome does not throw, so no granted value is lost on its way to the
-// handler. A value whose move may throw is stored on the heap; nothrow_movable<T> chooses the
+// Invariant: moving an outcome does not throw, so no granted value is lost between the grant and
+// the handler. A value whose move may throw is stored on the heap; nothrow_movable<T> chooses the
 // stored type, and unwrap() makes the T for the handler.
 template <class T>
 constexpr bool moves_safely =
@@ -148,7 +148,7 @@ struct wait_outcome<void> {
 class waiter;
 class foreign_post;
 
-// The link from a cancellation handler to its waiter; see wait_cancellation.hpp.
+// The link from a cancellation handler to its waiter; see wait_cancellation in wait_operation.hpp.
 struct cancel_link {
     waiter* target = nullptr;
 };

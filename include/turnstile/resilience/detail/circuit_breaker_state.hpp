@@ -10,7 +10,7 @@
 // The word is written under the lock after every change of the machine, so it may be outdated
 // only as long as the change is under way. `clean` implies `passes`.
 //
-// Permits and calls may outlive the object. `out_` counts those that have not ended:
+// Permits and calls may outlive the object. `out_` counts the calls that have not ended:
 //   bit 0        `orphaned`: the object is destroyed;
 //   bits 1..63   the number of admitted calls without a report.
 // The destructor of the object sets `orphaned`. If calls are outstanding at that time, they own one
@@ -166,7 +166,7 @@ private:
     circuit_breaker_stats totals_;
     std::array<waiter_list, 3> waiting_for_;
     bool is_orphaned_ = false;
-    std::uint64_t generator_due_ = 0; // the generation that generator_ is to be called for
+    std::uint64_t generator_due_ = 0; // the generation for which break_duration is to be called
 
     const std::function<nanoseconds(const break_info&)> generator_;
     const std::function<call_outcome(const failure&)> classify_;

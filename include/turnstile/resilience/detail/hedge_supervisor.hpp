@@ -24,7 +24,7 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// What all calls of one basic_hedge share: the machine, counters and listeners.
+// The state that all calls of one basic_hedge share: the machine, counters and listeners.
 class hedge_state : public supervised_state<hedge_event> {
 public:
     explicit hedge_state(const hedge_options& options) : machine_(options) {}

@@ -105,7 +105,7 @@ public:
         return this->guarded([&] { return table_.size(); });
     }
 
-    // Removes all idle keys; returns their number. The lock is released now and then.
+    // Removes all idle keys; returns their number. The lock is released from time to time.
     std::size_t purge() noexcept
     {
         std::size_t removed = 0;

@@ -285,7 +285,7 @@ template <class Threading, class Clock>
 gcra keyed_rate_limiter_state<Threading, Clock>::change_rule(const bandwidth& limit,
                                                              ready_list& ready) noexcept
 {
-    serve(ready); // under the old rule, up to now
+    serve(ready); // under the old rule, up to the present
     refunds_ += rate_limiter_receipt::limits_change;
     return std::exchange(rule_, gcra(limit));
 }

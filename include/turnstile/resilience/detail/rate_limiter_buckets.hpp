@@ -48,7 +48,7 @@ public:
     // The rule that the limits break, or null.
     static const char* problem(const std::vector<bandwidth>& limits) noexcept;
 
-    // The largest number of permits that one request may ask for.
+    // The largest number of permits that one request may take.
     std::uint64_t burst() const noexcept { return burst_.load(std::memory_order_relaxed); }
 
     enum class fast_result { taken, refused, closed };
@@ -78,8 +78,8 @@ public:
     }
     fast_result try_take(nanoseconds now, std::uint64_t n, rate_limiter_receipt& receipt) noexcept;
 
-    // The functions below are called under the lock. Those that change a bucket are called while
-    // the fast path is closed.
+    // The functions below are called under the lock, and the functions that change a bucket only
+    // while the fast path is closed.
     void close_fast_path() noexcept;
     // Does nothing if there are several buckets.
     void open_fast_path() noexcept;

@@ -5,14 +5,14 @@
 //
 // Invariants:
 // - The bucket is not charged for permits that a queued waiter waits for. A waiter that leaves the
-//   line therefore gives back exactly what it would have used.
+//   line therefore gives back exactly the permits that it would have used.
 // - A waiter with others behind it is charged for the time at which it was due, even if the timer
 //   is late, so its lateness does not delay the others. The last waiter is charged for the present.
 // - A waiter is accepted only if it is expected to be granted before its deadline, and only a
 //   change of the limits can delay it beyond that. No other request can make it fail.
 //
 // A Bucket is a rate_limiter_schedule or a keyed_rate_limiter_bucket. It has
-//   burst()                  the largest number of permits that one request may ask for
+//   burst()                  the largest number of permits that one request may take
 //   due(now, n, from)        the time, not before `from`, for which the first waiter is charged
 //                            when it takes n permits; a time in the future may be too early
 //   opens(now, n, ahead)     a time at which n permits may be taken after `ahead` others, or an
@@ -123,7 +123,7 @@ public:
         bucket.note_change();
     }
 
-    // Grants the waiters that are due, and refuses those that a change of the limits has delayed
+    // Grants the waiters that are due, and refuses waiters that a change of the limits has delayed
     // beyond their deadline. Calls decided(w) for each.
     template <class Bucket, class F>
     void serve(Bucket& bucket, nanoseconds now, F decided) noexcept
@@ -148,7 +148,7 @@ public:
         bucket.apply_due_promises(now);
     }
 
-    // After a change of the limits: refuses the waiters that ask for more than the burst, or that
+    // After a change of the limits: refuses the waiters that need more than the burst, or that
     // cannot be granted before their deadline. Calls decided(w) for each.
     template <class Bucket, class F>
     void fail_hopeless(Bucket& bucket, nanoseconds now, F decided) noexcept

@@ -5,7 +5,8 @@
 // the fast path of the buckets.
 //
 // Invariants:
-// - The buckets hold what was taken up to the present. A reservation is used later; until then it
+// - The buckets hold the permits taken up to the present. A reservation is used later; until then
+// it
 //   is not in the buckets but in the list of promises, in the order of their times. A released
 //   promise therefore gives back everything: it leaves the list.
 // - Every promise can be kept: each bucket has a `latest`, the latest time at which it may be full
@@ -13,7 +14,7 @@
 // - A prediction is never too early. It is exact for one bucket without promises. Otherwise it
 //   follows from the `tail` of each bucket, the time at which the bucket is full behind all
 //   promises and waiters. A request that leaves makes the tails later than necessary; they are
-//   measured again as soon as that means to look at no more than 64 waiters for each change.
+//   measured again when this examines no more than 64 waiters for each such change.
 #pragma once
 
 #include <turnstile/resilience/detail/rate_limiter_buckets.hpp>

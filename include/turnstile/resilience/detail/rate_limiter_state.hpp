@@ -382,7 +382,7 @@ void rate_limiter_state<Threading, Clock>::set_limits(std::vector<bandwidth> lim
     typename schedule_type::prepared_limits next(std::move(limits));
     this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
-        serve_line(now, ready); // under the old limits, up to now
+        serve_line(now, ready); // under the old limits, up to the present
         schedule_.change(next, now);
         this->listeners_.publish({rate_limiter_event::limits_changed});
         line_.fail_hopeless(schedule_, now,

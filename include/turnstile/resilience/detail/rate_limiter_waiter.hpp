@@ -13,8 +13,8 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// A receipt for permits that were taken from a bucket: what is needed to give them back. The bucket
-// numbers its refunds, so a receipt tells how many were made since.
+// A receipt for permits that were taken from a bucket, with which they can be given back. The
+// bucket numbers its refunds, so a receipt shows how many were made since.
 struct rate_limiter_receipt {
     // A change of the limits adds this to the number of refunds.
     static constexpr std::uint64_t limits_change = std::uint64_t(1) << 32;

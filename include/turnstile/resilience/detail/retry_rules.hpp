@@ -41,7 +41,7 @@ decltype(auto) call_rule(const F& rule, const failure& reason, const Results& re
     }
 }
 
-// What the rules say about one attempt.
+// The result of the rules for one attempt.
 struct retry_advice {
     bool retryable = false;
     std::optional<nanoseconds> delay = std::nullopt; // requested by the service

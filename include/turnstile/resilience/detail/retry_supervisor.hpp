@@ -20,7 +20,7 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// What all calls of one basic_retry share: counters and listeners.
+// The state that all calls of one basic_retry share: counters and listeners.
 struct retry_state : supervised_state<retry_event> {
     counter calls{0};
     counter attempts{0};

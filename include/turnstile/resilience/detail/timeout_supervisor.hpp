@@ -56,7 +56,7 @@ struct time_at {
     }
 };
 
-// What all calls of one basic_timeout share: the limit, counters and listeners.
+// The state that all calls of one basic_timeout share: the limit, counters and listeners.
 struct timeout_state : supervised_state<timeout_event> {
     explicit timeout_state(nanoseconds l) noexcept : limit(l) {}
 

@@ -13,8 +13,8 @@
 // same notifications.
 //
 // Two orders serve that purpose: `by_arrival_` is the order of arrival, in which a waiter keeps its
-// place for good, and `queue_` is the order in which waiters were queued, for the first time or
-// again. Invariant: both contain the same waiters.
+// place when it waits again, and `queue_` is the order in which waiters were queued, for the first
+// time or again. Invariant: both contain the same waiters.
 #pragma once
 
 #include <turnstile/detail/wait/guarded_predicate.hpp>

@@ -8,8 +8,8 @@
 //   [ readers  | orphaned | upgrader | writer | contended ]
 //
 // Its upper half counts, at the same places, the locks that belong to a handle (unique_lock,
-// shared_lock, upgrade_lock). The difference are the locks that belong to the caller of try_lock()
-// and its like.
+// shared_lock, upgrade_lock). The difference are the locks that were acquired without a handle,
+// by try_lock(), try_lock_shared() or try_lock_upgrade().
 //
 //   contended   Operations wait. The word then changes only under the lock, and every fast path
 //               fails. While it is clear, the word changes by compare-and-swap.
