@@ -64,7 +64,7 @@ private:
         this->queue_.push_back(w);
         return false;
     }
-    // A waiter was cancelled: nobody else may go because of that.
+    // A waiter was cancelled: it has blocked no other waiter.
     void reconsider(detail::ready_list&) noexcept override {}
     // A granted waiter was cancelled: it had taken nothing.
     void take_back(detail::waiter&, detail::ready_list&) noexcept override {}

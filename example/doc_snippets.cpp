@@ -42,7 +42,7 @@ asio::awaitable<void> log_twice(turnstile::mutex& mutex, std::vector<int>& log, 
 {
     auto lock = co_await mutex.async_lock();
     log.push_back(entry);
-    co_await asio::post(asio::use_awaitable); // nobody else gets in between
+    co_await asio::post(asio::use_awaitable); // the lock stays held
     log.push_back(entry);
 } // unlocked here
 // [/mutex]
@@ -56,7 +56,7 @@ asio::awaitable<void> try_lock_and_errors(turnstile::mutex& mutex)
 
     // [errors]
     error_code ec;
-    mutex.unlock(ec); // nobody holds it
+    mutex.unlock(ec); // the mutex is not locked
     if (ec == turnstile::errc::not_locked)
         fmt::print("{}\n", ec.message());
     // [/errors]
@@ -166,8 +166,8 @@ asio::awaitable<void> tokens_of_a_coroutine(turnstile::mutex& mutex)
     fmt::print("redirect_error\n");
     // [token-deferred]
     {
-        auto later = mutex.async_lock(asio::deferred); // nothing happens yet
-        auto lock = co_await std::move(later);         // now it does
+        auto later = mutex.async_lock(asio::deferred); // starts nothing
+        auto lock = co_await std::move(later);         // starts the operation
     }
     // [/token-deferred]
     fmt::print("deferred\n");
@@ -322,8 +322,8 @@ void show_window()
     event.async_wait(
         [](error_code ec) { fmt::print("second: {}\n", ec ? "cancelled" : "signalled"); });
 
-    event.set();                                  // granted to the first, and on its way
-    stop.emit(asio::cancellation_type::terminal); // so it goes to the second
+    event.set();                                  // grants the first wait; its completion is posted
+    stop.emit(asio::cancellation_type::terminal); // the signal passes on to the second wait
     io.run();
     // [/window]
 }
