@@ -163,7 +163,7 @@ void rate_limiter_buckets<Threading>::change(prepared_limits& next, nanoseconds 
     const auto missing = [&](const gcra& to, const gcra& from, gcra::ticks full) {
         return std::min(to.converted(from, full, time) - to.at(time), gcra::end_of_time >> 2);
     };
-    // The new origin is `moved` before now, so far that the new word exceeds `peak_`.
+    // The new origin is `moved` before the present, so far that the new word exceeds `peak_`.
     const gcra::ticks lacks = missing(rule, first_rule(), first_full());
     const gcra::ticks rest = peak_ - std::min(peak_, lacks);
     const nanoseconds moved(static_cast<std::int64_t>(rest / rule.scale() + 1));

@@ -65,7 +65,7 @@ shared_mutex_waiter* shared_mutex_state<Threading>::next_to_grant(word_type word
     return !r || upgrade_first || !is_free_for(word, r->wanted_mode) ? nullptr : r;
 }
 
-// Decides every waiter that need not wait any longer, an upgrade first.
+// Decides every waiter that can be granted or refused, an upgrade first.
 template <class Threading>
 template <class Decided>
 void shared_mutex_state<Threading>::serve_with(word_type word, Decided decided) noexcept

@@ -57,7 +57,7 @@ public:
     /// Waits for the lock.
     ///
     /// @par Completes when
-    /// the mutex is unlocked and every earlier request has been granted and has unlocked.
+    /// the mutex is unlocked, and the lock of every earlier request has been released.
     /// @par Completion signature
     /// `void(error_code, unique_lock<basic_mutex>)`; on success the lock is owned.
     /// @par Errors
