@@ -104,14 +104,14 @@ BOOST_AUTO_TEST_CASE(a_failure_opens_a_circuit)
     f.object->try_acquire().failure();
 }
 
-BOOST_AUTO_TEST_CASE(a_reservation_is_cancelled)
+BOOST_AUTO_TEST_CASE(a_reservation_is_released)
 {
     fixture<turnstile::rate_limiter> f(turnstile::bandwidth{1, 1h, 2});
     BOOST_TEST(f.object->try_acquire());
     auto place = f.object->reserve(2);
     f.object->async_acquire(f.ending());
     f.listen();
-    place.cancel();
+    place.release();
 }
 
 BOOST_AUTO_TEST_SUITE_END()
