@@ -11,6 +11,8 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <cstddef>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -381,7 +383,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_loser_of_a_race_has_received_nothing, P, kit::
 BOOST_AUTO_TEST_CASE_TEMPLATE(no_capacity_is_an_error, P, kit::policies)
 {
     asio::io_context io;
-    for (const int capacity : {0, -1}) {
+    constexpr std::ptrdiff_t too_large = std::numeric_limits<std::ptrdiff_t>::max();
+    for (const std::ptrdiff_t capacity : {std::ptrdiff_t(0), std::ptrdiff_t(-1), too_large}) {
         BOOST_CHECK_EXCEPTION(
             broadcast_of<P>(io, capacity), turnstile::system_error, [](const auto& e) {
                 return e.code() == errc::invalid_argument &&

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <new>
@@ -131,6 +132,42 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_any_waiter_moves_the_others_up, P, kit:
         BOOST_TEST(!l.try_acquire(7));
         BOOST_TEST(l.time_until(7).count() == nanoseconds(100ms).count());
     }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_event_has_the_number_of_permits_requested, P, kit::policies)
+{
+    kit::drained_context io;
+    std::vector<std::uint64_t> requested;
+    keyed_of<int, P> l(io, per_second(10, 3));
+    l.add_listener([&](const auto& event) { requested.push_back(event.permits); });
+    BOOST_TEST(!l.try_acquire(1, 4)); // more than the burst
+    BOOST_TEST(!l.try_acquire(1, 0));
+    BOOST_TEST(l.try_acquire(1, 3));
+    BOOST_TEST(!l.try_acquire(1, 2));
+    BOOST_TEST(requested == (std::vector<std::uint64_t>{4, 0, 2}), boost::test_tools::per_element());
+}
+
+// Goes back by `step` with each reading.
+struct backward_clock : kit::clock_types<backward_clock> {
+    static time_point now() noexcept { return time_point(std::exchange(time, time - step)); }
+    static inline duration time = 1h;
+    static inline duration step = 0s;
+};
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_failed_try_has_a_reason_even_if_the_clock_goes_back, P,
+                              kit::policies)
+{
+    asio::io_context io;
+    backward_clock::step = 0s;
+    turnstile::basic_keyed_rate_limiter<int, std::hash<int>, std::equal_to<int>,
+                                        asio::any_io_executor, P, backward_clock>
+        l(io, per_second(10, 1));
+    BOOST_TEST(l.try_acquire(1));
+    backward_clock::time += 100ms;
+    backward_clock::step = 50ms;
+    error_code ec;
+    BOOST_TEST(!l.try_acquire(1, 1, ec));
+    BOOST_TEST(ec == errc::rate_limited);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_waiter_that_a_change_refuses_is_reported, P, kit::policies)

@@ -8,6 +8,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <optional>
 #include <stdexcept>
@@ -75,6 +76,21 @@ BOOST_AUTO_TEST_CASE(a_rule_on_results_may_retry_a_success)
     BOOST_TEST(advice(options, {}, 503).retryable);
     BOOST_TEST(!advice(options, {}, 503).delay);
     BOOST_TEST(!advice(options, refused).retryable);
+}
+
+BOOST_AUTO_TEST_CASE(a_generic_rule_on_results_receives_the_results)
+{
+    std::size_t received = 0;
+    const auto options = turnstile::retry_on_results({}, [&](const auto&... results) {
+        received = sizeof...(results);
+        return false;
+    });
+    BOOST_TEST(!advice(options, refused).retryable);
+    BOOST_TEST(received == 2U); // the error code and the status
+
+    const auto by_code =
+        turnstile::retry_on_results({}, [](const auto& ec) { return ec.value() != 0; });
+    BOOST_TEST(advise(by_code, failure(refused), std::tuple(refused)).retryable);
 }
 
 BOOST_AUTO_TEST_CASE(a_rule_of_either_kind_may_be_combined_with_one_on_results)

@@ -138,6 +138,18 @@ BOOST_AUTO_TEST_CASE(an_observer_may_see_all_results)
     BOOST_TEST(done.succeeded());
 }
 
+BOOST_AUTO_TEST_CASE(the_handler_is_called_even_if_the_observer_throws)
+{
+    auto handler = turnstile::observe_completion<kit::scripted_operation>(
+        done.handler([this](int v) { value = v; }),
+        [](const failure&) { throw std::runtime_error("observer"); });
+    turnstile::start_operation(operation, io.get_executor(), std::move(handler));
+    operation.succeed(0, 5);
+    BOOST_CHECK_NO_THROW(kit::run(io));
+    BOOST_TEST(done.succeeded());
+    BOOST_TEST(value == 5);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

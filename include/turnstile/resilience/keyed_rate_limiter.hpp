@@ -344,7 +344,8 @@ private:
     };
     attempt try_now(const Key& key, std::uint64_t n)
     {
-        request r(*this, key, n, nanoseconds::zero());
+        // A deadline in the past, even if the clock goes back: the request never waits.
+        request r(*this, key, n, nanoseconds::min());
         const detail::wait_decision decision = r.try_now();
         return {decision, r.retry_after};
     }

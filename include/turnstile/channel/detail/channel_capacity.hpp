@@ -40,10 +40,14 @@ std::size_t checked_queue_capacity(Count n, const char* rule)
     return static_cast<std::size_t>(n);
 }
 
+// A broadcast allocates a pointer for each value that it can keep.
 template <std::integral Count>
 std::size_t checked_broadcast_capacity(Count n, const char* rule)
 {
-    throw_if_wrong(n != 0 && is_number_of_items(n) ? nullptr : rule);
+    constexpr std::uintmax_t most = static_cast<std::uintmax_t>(PTRDIFF_MAX) / sizeof(void*);
+    const bool is_possible =
+        n != 0 && is_number_of_items(n) && static_cast<std::uintmax_t>(n) <= most;
+    throw_if_wrong(is_possible ? nullptr : rule);
     return static_cast<std::size_t>(n);
 }
 

@@ -4,7 +4,9 @@
 // results of their calls in this way.
 //
 // Invariant: the inspector is destroyed before the wrapped handler is called, and also if the
-// operation is dropped. An inspector that owns a permit thereby releases it in every case.
+// operation is dropped. An inspector that owns a permit thereby releases it in every case. The
+// handler is called even if the inspector throws; the exception has no caller to reach, and is
+// dropped.
 #pragma once
 
 #include <turnstile/detail/call/handler_wrapper.hpp>
@@ -30,12 +32,13 @@ public:
     void operator()(Args&&... args)
     {
         typename result_traits<Signature>::tuple result(std::forward<Args>(args)...);
-        {
+        try {
             Inspector inspector(std::move(inspector_));
             if constexpr (std::is_invocable_v<Inspector&, decltype(std::as_const(result))>)
                 inspector(std::as_const(result));
             else
                 inspector(result_traits<Signature>::failure_of(result));
+        } catch (...) {
         }
         std::apply(std::move(handler_), std::move(result));
     }

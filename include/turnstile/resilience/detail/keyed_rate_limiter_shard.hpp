@@ -19,7 +19,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -85,9 +84,10 @@ public:
     {
         return update_and_dispatch([&](ready_list& ready) {
             // An entry that is not in the table has no permits, even if the limit has changed.
-            const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-            return base::attempt(e, e.number == 0 && n != 0 ? most : n, deadline, receipt,
-                                 retry_after, ready);
+            if (e.number == 0)
+                return base::refuse(e, n == 0 ? errc::invalid_argument : errc::too_large, n,
+                                    retry_after);
+            return base::attempt(e, n, deadline, receipt, retry_after, ready);
         });
     }
 

@@ -67,6 +67,14 @@ protected:
         visit v(*this, slot, now);
         return decide_request(v, now, n, deadline, receipt, retry_after);
     }
+    // Refuses a request that can never be granted.
+    wait_decision refuse(keyed_rate_limiter_slot& slot, errc code, std::uint64_t n,
+                         nanoseconds& retry_after) noexcept
+    {
+        retry_after = nanoseconds::max();
+        note_rejection(slot, code, n, retry_after);
+        return wait_decision::refused(code);
+    }
     bool is_idle(const keyed_rate_limiter_slot& slot, nanoseconds now) const noexcept
     {
         return !slot.head() && slot.full() <= rule_.at(saturating_sub(now, origin_));

@@ -24,20 +24,25 @@ TURNSTILE_EXPORT bool is_transient(const failure& f) noexcept;
 // The default of retry_options::retry_after: the delay of a `rejection`.
 TURNSTILE_EXPORT std::optional<nanoseconds> delay_of_rejection(const failure& f) noexcept;
 
-// Calls a rule with the failure or with all results, depending on its parameters.
+// Whether a rule is callable with the results, a tuple.
+template <class F, class Results>
+constexpr bool takes_results = false;
+template <class F, class... Results>
+constexpr bool takes_results<F, std::tuple<Results...>> =
+    std::is_invocable_v<const F&, const Results&...>;
+
+// Calls a rule with all results, or with the failure if its parameters do not fit the results. A
+// generic rule fits both, and receives the results.
 template <class F, class Results>
 decltype(auto) call_rule(const F& rule, const failure& reason, const Results& results)
 {
-    if constexpr (std::is_invocable_v<const F&, const failure&>) {
-        return rule(reason);
+    if constexpr (takes_results<F, Results>) {
+        return std::apply(rule, results);
     } else {
-        const auto with_results = [&](const auto&... values) -> decltype(auto) {
-            static_assert(std::is_invocable_v<const F&, decltype(values)...>,
-                          "The rules of retry_on_results must be callable with the results of the "
-                          "operation as const references, or with a failure.");
-            return rule(values...);
-        };
-        return std::apply(with_results, results);
+        static_assert(std::is_invocable_v<const F&, const failure&>,
+                      "The rules of retry_on_results must be callable with the results of the "
+                      "operation as const references, or with a failure.");
+        return rule(reason);
     }
 }
 
