@@ -46,8 +46,8 @@ void post_failure(Handler handler, const Executor& fallback, const failure& f)
 /// and cancellation slot.
 ///
 /// @param observer Called as `observer(const std::tuple<Results...>&)` if it accepts that, and as
-/// `observer(const failure&)` otherwise. It is destroyed before the handler is invoked; and also if
-/// the handler is destroyed without being invoked, so it may own a permit.
+/// `observer(const failure&)` otherwise. It must not throw. It is destroyed before the handler is
+/// invoked; and also if the handler is destroyed without being invoked, so it may own a permit.
 template <operation Op, class Handler, class Observer>
 auto observe_completion(Handler handler, Observer observer)
 {
