@@ -180,9 +180,10 @@ public:
         return version;
     }
 
-    /// Changes the value: calls `change(T&)` with a copy and replaces the value by that copy. If
-    /// another writer has replaced the value in the meantime, `change` is called again with a copy
-    /// of the newer value, so no change is lost. Returns the new version.
+    /// Changes the value: calls `change(T&)` with a copy, which it modifies, and replaces the value
+    /// by that copy. What `change` returns is ignored. If another writer has replaced the value in
+    /// the meantime, `change` is called again with a copy of the newer value, so no change is lost.
+    /// Returns the new version.
     ///
     /// If `change` or the copy throws, nothing changes.
     /// @par Errors

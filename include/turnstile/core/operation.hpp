@@ -82,7 +82,8 @@ private:
 
 /// A stage of a `pipeline`, such as a circuit breaker, a bulkhead, a rate limiter or a class of the
 /// user: `stage.async_call(operation, token)` is an initiating function that runs the operation.
-/// The pipeline calls the stage as an lvalue, and the stage must outlive the pipeline.
+/// The pipeline calls the stage as an lvalue, and the stage must outlive the pipeline and its
+/// outstanding calls.
 ///
 /// A stage keeps these rules:
 /// - It takes the operation by value or by forwarding reference, and accepts every `operation`.

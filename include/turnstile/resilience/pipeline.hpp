@@ -62,12 +62,13 @@ constexpr bool is_repeating<basic_hedge<Executor, Clock>> = true;
 ///
 /// A pipeline is a value; each builder function has the name of the stage's type, and returns a
 /// longer pipeline. Timeouts, retries and hedges belong to the pipeline and its copies. All other
-/// stages belong to the caller, must outlive the pipeline, and may be shared.
+/// stages belong to the caller, may be shared, and must outlive the pipeline and its outstanding
+/// calls.
 ///
 /// @par Thread safety
 /// That of its stages.
 /// @par Destruction
-/// Outstanding calls continue.
+/// Outstanding calls continue, and use the stages of the caller.
 template <class Executor, clock_policy Clock, class... Stages>
 class basic_pipeline {
     // Whether Op is not an operation, or cannot be copied for a stage that repeats it.
@@ -117,7 +118,7 @@ public:
         return own(std::make_shared<basic_hedge<Executor, Clock>>(executor_, options));
     }
 
-    /// Adds a circuit breaker, which must outlive the pipeline.
+    /// Adds a circuit breaker, which must outlive the pipeline and its outstanding calls.
     template <class... Ts>
     auto circuit_breaker(basic_circuit_breaker<Ts...>& breaker) const
     {
@@ -132,7 +133,7 @@ public:
         return *this;
     }
 
-    /// Adds a rate limiter, which must outlive the pipeline.
+    /// Adds a rate limiter, which must outlive the pipeline and its outstanding calls.
     template <class... Ts>
     auto rate_limiter(basic_rate_limiter<Ts...>& limiter) const
     {
@@ -148,7 +149,7 @@ public:
         return *this;
     }
 
-    /// Adds a bulkhead, which must outlive the pipeline.
+    /// Adds a bulkhead, which must outlive the pipeline and its outstanding calls.
     template <class... Ts>
     auto bulkhead(basic_bulkhead<Ts...>& b) const
     {
@@ -164,7 +165,8 @@ public:
         return *this;
     }
 
-    /// Adds any other stage, which must outlive the pipeline; see `stage_for` and `stage.hpp`.
+    /// Adds any other stage, which must outlive the pipeline and its outstanding calls; see
+    /// `stage_for` and `stage.hpp`.
     template <class Stage>
     auto stage(Stage& s) const
     {

@@ -57,7 +57,9 @@ struct retry_options {
                                      .capped(std::chrono::seconds(10))
                                      .with_full_jitter();
     /// Maximum duration of one attempt. An attempt that takes longer is cancelled, and has failed
-    /// with `errc::timed_out`. Must not be negative; `nanoseconds::max()`: no limit.
+    /// with `errc::timed_out`. For the stages inside the retry it was cancelled, so a circuit
+    /// breaker there ignores it; use a timeout inside the breaker instead. Must not be negative;
+    /// `nanoseconds::max()`: no limit.
     nanoseconds attempt_timeout = nanoseconds::max();
     /// Maximum duration of the whole call. The outstanding attempt is cancelled at its end. If the
     /// next attempt could only begin after it, the call completes without the delay. Must not be
