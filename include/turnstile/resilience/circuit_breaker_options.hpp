@@ -110,7 +110,8 @@ struct circuit_breaker_event {
     circuit_state to;   ///< The state after the change.
 };
 
-/// The figures of a circuit breaker at one time. Totals count from its construction.
+/// The figures of a circuit breaker at one time. Totals count from its construction. Each reported
+/// call is counted in exactly one of `successes`, `failures`, `ignored` and `late`.
 struct circuit_breaker_stats {
     circuit_state state = circuit_state::closed; ///< The state of the circuit.
     bool forced = false;          ///< Whether `force_open` or `force_closed` is in effect.
