@@ -36,7 +36,10 @@ asio::awaitable<void> work(turnstile::queue<int>& jobs, const auto& requests, li
             co_return; // every job was taken
 
         const auto request = [number = page] { return fetch(number); };
-        std::string text = co_await requests.async_call(request);
+        auto [failed, text] =
+            co_await requests.async_call(request, asio::as_tuple(asio::use_awaitable));
+        if (failed)
+            continue; // after three attempts the page is left out
 
         auto lock = co_await results.mutex.async_lock(); // does not suspend if it is free
         results.pages[page] = std::move(text);

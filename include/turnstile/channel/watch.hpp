@@ -12,6 +12,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace turnstile::inline v0_1 {
@@ -192,6 +193,9 @@ public:
         requires(std::copy_constructible<T>)
     std::uint64_t update(Change change, error_code& ec)
     {
+        static_assert(std::is_void_v<std::invoke_result_t<Change&, T&>>,
+                      "watch::update changes the value in place: `change` takes a T& and returns "
+                      "nothing. Use set() to replace the value.");
         for (;;) {
             const snapshot_type current = get();
             auto node = detail::make_node<T, Threading>(*current);

@@ -28,7 +28,7 @@ namespace turnstile::inline v0_1 {
 /// Distinct reservations may be used by different threads at the same time, as far as the
 /// threading policy of the limiter allows; a single one may not.
 template <class Limiter>
-class rate_limiter_reservation {
+class [[nodiscard]] rate_limiter_reservation {
 public:
     using time_point = typename Limiter::clock_type::time_point;
 
