@@ -192,9 +192,9 @@ public:
     template <std::integral Count>
     basic_broadcast(const Executor& executor, Count capacity)
         : base(executor,
-               new state_type(executor, detail::checked_broadcast_capacity(
-                                            capacity,
-                                            "broadcast: capacity must be at least 1, and not "
+               new state_type(executor,
+                              detail::checked_broadcast_capacity(
+                                  capacity, "broadcast: capacity must be at least 1, and not "
                                             "larger than the address space")))
     {
     }
