@@ -144,7 +144,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_event_has_the_number_of_permits_requested, P, k
     BOOST_TEST(!l.try_acquire(1, 0));
     BOOST_TEST(l.try_acquire(1, 3));
     BOOST_TEST(!l.try_acquire(1, 2));
-    BOOST_TEST(requested == (std::vector<std::uint64_t>{4, 0, 2}), boost::test_tools::per_element());
+    BOOST_TEST(requested == (std::vector<std::uint64_t>{4, 0, 2}),
+               boost::test_tools::per_element());
 }
 
 // Goes back by `step` with each reading.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // Results whose move constructor throws, at each of the moves on their way to the caller.
+#include "kit/failing_allocator.hpp"
 #include "kit/manual_clock.hpp"
 #include "kit/run.hpp"
 
+#include <turnstile/resilience/circuit_breaker.hpp>
 #include <turnstile/resilience/hedge.hpp>
 #include <turnstile/resilience/retry.hpp>
 #include <turnstile/resilience/timeout.hpp>
@@ -214,6 +216,38 @@ BOOST_AUTO_TEST_CASE(results_need_not_be_assignable) { sweep_all<constant>(true)
 BOOST_AUTO_TEST_CASE(where_no_failure_can_be_made_the_exception_leaves_the_context)
 {
     sweep_all<bare>(false);
+}
+
+struct fragile_classifier {
+    fragile moved;
+    turnstile::call_outcome operator()(const error_code&) const noexcept
+    {
+        return turnstile::call_outcome::success;
+    }
+};
+
+BOOST_AUTO_TEST_CASE(memory_is_freed_if_the_move_of_a_classifier_throws)
+{
+    kit::allocation_plan memory;
+    asio::io_context io;
+    turnstile::circuit_breaker breaker(io);
+    const auto op = [&](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code)>(
+            [&](auto handler) {
+                asio::post(io, [h = std::move(handler)]() mutable {
+                    moves_left = 0;
+                    std::move(h)(error_code());
+                });
+            },
+            token);
+    };
+    breaker.async_call(
+        op, fragile_classifier(),
+        asio::bind_allocator(kit::failing_allocator<int>(memory), [](const error_code&) {}));
+    BOOST_TEST(memory.live() == 1U);
+    BOOST_CHECK_THROW(io.run(), move_failed);
+    BOOST_TEST(memory.live() == 0U);
+    moves_left = -1;
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -91,13 +91,16 @@ template <class Handler>
 struct loan_block_of : loan_block {
     explicit loan_block_of(Handler&& h) : handler(std::move(h)) {}
 
-    // Returns the handler, and frees the block.
+    // Returns the handler, and frees the block, also if moving the handler throws.
     template <class Allocator>
     Handler take(const Allocator& allocator)
     {
-        Handler taken(std::move(handler));
-        destroy_with(allocator, this);
-        return taken;
+        struct block_release {
+            const Allocator& allocator;
+            loan_block_of* block;
+            ~block_release() { destroy_with(allocator, block); }
+        } const release{allocator, this};
+        return Handler(std::move(handler));
     }
 
     Handler handler;

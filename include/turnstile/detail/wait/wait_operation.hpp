@@ -218,7 +218,7 @@ public:
             this->destroy();
             throw;
         }
-        request_.state().start(*this); // not state_->start(): some states hide it with their own
+        request_.state().start(*this); // of the derived type: usually not a virtual call
     }
 
 private:
