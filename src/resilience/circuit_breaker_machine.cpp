@@ -26,7 +26,7 @@ bool reaches(std::uint64_t part, std::uint64_t whole, std::uint64_t share) noexc
 constexpr nanoseconds no_deadline = nanoseconds::max() - nanoseconds(1);
 
 // A random number in [0, 1).
-double random_share(detail::random_source& source) noexcept
+double random_fraction(detail::random_source& source) noexcept
 {
     return static_cast<double>(source.next() >> 11) * 0x1.0p-53;
 }
@@ -288,7 +288,7 @@ nanoseconds circuit_breaker_machine::propose_break() noexcept
     if (jitter_ == 0)
         return whole;
     return whole -
-           saturating_nanoseconds(real(whole) * (long double)(jitter_ * random_share(random_)));
+           saturating_nanoseconds(real(whole) * (long double)(jitter_ * random_fraction(random_)));
 }
 
 void circuit_breaker_machine::set_break_duration(std::uint64_t generation,

@@ -10,7 +10,6 @@
 #include <turnstile/detail/util/checked_arithmetic.hpp>
 
 #include <cstdint>
-#include <optional>
 
 namespace turnstile::inline v0_1::detail {
 
@@ -42,20 +41,5 @@ private:
 // Returns a seed that differs between calls, threads and runs of the program. std::random_device,
 // which is slow, is read once for each thread.
 TURNSTILE_EXPORT std::uint64_t random_seed();
-
-// Random fractions: numbers from 0 up to, but not including, 1. Without a seed, random_seed() gives
-// one; with the same seed, the numbers are the same.
-class random_fraction {
-public:
-    explicit random_fraction(std::optional<std::uint64_t> seed)
-        : source_(seed ? *seed : random_seed())
-    {
-    }
-
-    double operator()() noexcept { return static_cast<double>(source_.next() >> 11) * 0x1.0p-53; }
-
-private:
-    random_source source_;
-};
 
 } // namespace turnstile::inline v0_1::detail
