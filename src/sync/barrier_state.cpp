@@ -7,7 +7,7 @@ namespace turnstile::inline v0_1::detail {
 namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
-constexpr auto release = std::memory_order_release;
+constexpr auto release_order = std::memory_order_release;
 
 } // namespace
 
@@ -42,11 +42,11 @@ void barrier_state<Threading>::close_round() noexcept
     const std::size_t parties = parties_.load(relaxed);
     if (arrived <= parties) {
         closed_round_.splice(closed_round_.end(), this->queue_);
-        arrived_.store(0, release);
+        arrived_.store(0, release_order);
     } else {
         for (std::size_t i = 0; i != parties; ++i)
             closed_round_.push_back(take_front(this->queue_));
-        arrived_.store(arrived - parties, release);
+        arrived_.store(arrived - parties, release_order);
     }
     if (!closed_round_.empty())
         last_closed_ticket_ = static_cast<barrier_waiter&>(closed_round_.back()).ticket;
@@ -95,7 +95,7 @@ wait_decision barrier_state<Threading>::finish_round(std::size_t& index) noexcep
         return this->update([&](ready_list& ready) {
             if (thrown) {
                 std::swap(failure_, thrown);
-                broken_.store(true, release);
+                broken_.store(true, release_order);
                 fail_all(ready);
             }
             const wait_decision round = round_decision_;
@@ -159,7 +159,7 @@ bool barrier_state<Threading>::admit(waiter& w) noexcept
     self.ticket = ++tickets_;
     this->queue_.push_back(w);
     const std::size_t arrived = arrived_.load(relaxed) + 1;
-    arrived_.store(arrived, release);
+    arrived_.store(arrived, release_order);
     if (arrived >= parties_.load(relaxed) && !is_round_closed_) [[unlikely]] {
         close_round();
         *self.completes_round = true;
@@ -179,7 +179,7 @@ wait_decision barrier_state<Threading>::arrive_and_drop(std::size_t n) noexcept
             return wait_decision::refused(errc::closed);
         if (n == 0 || arrived > parties || n > parties - arrived)
             return wait_decision::refused(errc::invalid_argument);
-        parties_.store(parties - n, release);
+        parties_.store(parties - n, release_order);
         if (broken_.load(relaxed))
             return wait_decision::granted();
         all_dropped_ = n == parties;
@@ -207,7 +207,7 @@ void barrier_state<Threading>::fail_all(ready_list& ready) noexcept
     fail_closed_round(wait_decision::refused(errc::broken));
     fail(closed_round_, ready);
     fail(this->queue_, ready);
-    arrived_.store(0, release);
+    arrived_.store(0, release_order);
 }
 
 // Gives the closed round, if there is one, this decision. It also holds for an arrival that is not
@@ -225,7 +225,7 @@ void barrier_state<Threading>::reset() noexcept
     std::exception_ptr forgotten;
     this->update([&](ready_list& ready) {
         fail_all(ready);
-        broken_.store(false, release);
+        broken_.store(false, release_order);
         std::swap(failure_, forgotten);
     });
 }
@@ -235,7 +235,7 @@ void barrier_state<Threading>::abort() noexcept
 {
     this->update([&](ready_list& ready) {
         fail_all(ready);
-        broken_.store(true, release);
+        broken_.store(true, release_order);
     });
 }
 
@@ -246,9 +246,9 @@ void barrier_state<Threading>::remove(waiter& w) noexcept
     w.waiter_hook::unlink();
     if (static_cast<barrier_waiter&>(w).ticket <= last_closed_ticket_)
         return;
-    arrived_.store(arrived_.load(relaxed) - 1, release);
+    arrived_.store(arrived_.load(relaxed) - 1, release_order);
     if (cancelling_breaks_)
-        broken_.store(true, release);
+        broken_.store(true, release_order);
 }
 
 template <class Threading>
@@ -257,7 +257,7 @@ void barrier_state<Threading>::reconsider(ready_list& ready) noexcept
     if (!broken_.load(relaxed))
         return;
     fail(this->queue_, ready);
-    arrived_.store(0, release);
+    arrived_.store(0, release_order);
 }
 
 template <class Threading>
@@ -266,7 +266,7 @@ void barrier_state<Threading>::take_all(waiter_list& out) noexcept
     fail_closed_round(wait_decision::aborted());
     out.splice(out.end(), closed_round_);
     wait_state<Threading>::take_all(out);
-    arrived_.store(0, release);
+    arrived_.store(0, release_order);
 }
 
 template class barrier_state<thread_safe>;
