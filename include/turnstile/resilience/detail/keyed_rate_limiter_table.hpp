@@ -4,6 +4,7 @@
 // of a key; the caller compares keys with equal hashes, without the lock.
 #pragma once
 
+#include <turnstile/detail/util/synchronization.hpp>
 #include <turnstile/resilience/detail/keyed_rate_limiter_waiter.hpp>
 
 #include <boost/intrusive/unordered_set.hpp>
