@@ -2,63 +2,60 @@
 #include <turnstile/detail/post/strand_lease.hpp>
 
 namespace turnstile::inline v0_1::detail {
-
-template <class Inner>
-asio::execution_context::id strand_cache<Inner>::id;
-
-template class strand_cache<io_executor>;
-template class strand_cache<pool_executor>;
-
 namespace {
 
-template <class Inner>
-const asio::strand<Inner>* strand_in(const asio::any_io_executor& executor) noexcept
+template <class... Strands>
+bool is_one_of(const asio::any_io_executor& executor) noexcept
 {
-    return executor.target<asio::strand<Inner>>();
+    return (executor.target<Strands>() || ...);
 }
 
-template <class Inner>
-strand_cache<Inner>& cache_of(const Inner& inner)
+template <class... Strands>
+bool is_running_in(const asio::any_io_executor& executor) noexcept
 {
-    return asio::use_service<strand_cache<Inner>>(inner.context());
+    const auto runs = [](const auto* strand) { return strand && strand->running_in_this_thread(); };
+    return (runs(executor.target<Strands>()) || ...);
 }
 
 } // namespace
 
-strand_lease<asio::any_io_executor>::strand_lease(const executor_type& executor)
+template <class Inner>
+bool strand_lease<asio::any_io_executor>::take_serial(const executor_type& executor)
 {
-    if (const auto* io = executor.target<io_executor>()) {
-        kind_ = kind::io;
-        strand_ = cache_of(*io).take(*io);
-    } else if (const auto* pool = executor.target<pool_executor>()) {
-        kind_ = kind::pool;
-        strand_ = cache_of(*pool).take(*pool);
-    } else if (strand_in<io_executor>(executor) || strand_in<pool_executor>(executor) ||
-               strand_in<asio::any_io_executor>(executor)) {
-        strand_ = executor;
-    } else {
-        strand_ = asio::strand<asio::any_io_executor>(executor);
-    }
+    const Inner* inner = executor.target<Inner>();
+    if (!inner)
+        return false;
+    service_ = &asio::use_service<serial_service>(inner->context());
+    serial_queue::pointer queue = service_->take(*inner);
+    queue_ = queue.get();
+    strand_ = serial_executor<Inner>(std::move(queue));
+    return true;
+}
+
+strand_lease<asio::any_io_executor>::strand_lease(const executor_type& executor)
+    : work_(posting_executor(executor).track())
+{
+    if (take_serial<io_executor>(executor) || take_serial<pool_executor>(executor))
+        return;
+    const bool is_strand = is_one_of<serial_executor<io_executor>, serial_executor<pool_executor>,
+                                     asio::strand<io_executor>, asio::strand<pool_executor>,
+                                     asio::strand<asio::any_io_executor>>(executor);
+    strand_ = is_strand ? executor : executor_type(asio::strand<executor_type>(executor));
+}
+
+strand_lease<asio::any_io_executor>::~strand_lease()
+{
+    if (queue_)
+        service_->give_back(queue_);
 }
 
 bool strand_lease<asio::any_io_executor>::is_current() const noexcept
 {
-    if (const auto* io = strand_in<io_executor>(strand_))
-        return io->running_in_this_thread();
-    if (const auto* pool = strand_in<pool_executor>(strand_))
-        return pool->running_in_this_thread();
-    return strand_in<asio::any_io_executor>(strand_)->running_in_this_thread();
-}
-
-void strand_lease<asio::any_io_executor>::give_back() noexcept
-{
-    if (kind_ == kind::io) {
-        const auto& strand = *strand_in<io_executor>(strand_);
-        cache_of(strand.get_inner_executor()).give_back(strand);
-    } else if (kind_ == kind::pool) {
-        const auto& strand = *strand_in<pool_executor>(strand_);
-        cache_of(strand.get_inner_executor()).give_back(strand);
-    }
+    if (queue_)
+        return queue_->is_current();
+    return is_running_in<serial_executor<io_executor>, serial_executor<pool_executor>,
+                         asio::strand<io_executor>, asio::strand<pool_executor>,
+                         asio::strand<asio::any_io_executor>>(strand_);
 }
 
 } // namespace turnstile::inline v0_1::detail

@@ -195,7 +195,7 @@ private:
     child_type* child_; // null after the call
 };
 
-// Starts a child. Called on the strand.
+// Starts a child. Called on the strand, or before anything else is queued there.
 template <operation Op, class Parent, class Signature>
 void start_child(Op op, const Parent& parent, child_operation<Signature>& child)
 {
