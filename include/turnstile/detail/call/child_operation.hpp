@@ -35,6 +35,14 @@
 
 namespace turnstile::inline v0_1::detail {
 
+// An awaitable that was made by a call of its coroutine, as an operation.
+template <class Awaitable>
+struct awaitable_operation {
+    Awaitable awaitable;
+
+    Awaitable operator()() && { return std::move(awaitable); }
+};
+
 template <class Op>
 concept awaitable_value = awaitable_traits<std::remove_cvref_t<Op>>::is_awaitable;
 
@@ -195,6 +203,21 @@ private:
     child_type* child_; // null after the call
 };
 
+// An awaitable needs no coroutine around it that owns its captures: its parameters are part of its
+// own frame.
+template <class Awaitable, class Executor, class Handler>
+void initiate_child(awaitable_operation<Awaitable> op, const Executor& executor, Handler&& handler)
+{
+    using runs_on = typename awaitable_traits<Awaitable>::executor_type;
+    asio::co_spawn(coroutine_executor<runs_on>(executor), std::move(op.awaitable),
+                   std::forward<Handler>(handler));
+}
+template <operation Op, class Executor, class Handler>
+void initiate_child(Op op, const Executor& executor, Handler&& handler)
+{
+    initiate(std::move(op), executor, std::forward<Handler>(handler));
+}
+
 // Starts a child. Called on the strand, or before anything else is queued there.
 template <operation Op, class Parent, class Signature>
 void start_child(Op op, const Parent& parent, child_operation<Signature>& child)
@@ -202,8 +225,8 @@ void start_child(Op op, const Parent& parent, child_operation<Signature>& child)
     static_assert(std::is_same_v<Signature, operation_signature_t<Op>>);
     child.begin_start();
     try {
-        initiate(std::move(op), parent->lease().executor(),
-                 child_handler<Parent, Signature>(parent, child));
+        initiate_child(std::move(op), parent->lease().executor(),
+                       child_handler<Parent, Signature>(parent, child));
     } catch (...) {
         if (child.end_start())
             return; // the operation has kept the handler, and completes it

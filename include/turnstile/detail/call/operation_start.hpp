@@ -45,14 +45,6 @@ CoroutineExecutor coroutine_executor(const Executor& executor)
                       "executor.");
 }
 
-// An awaitable that was made by a call of its coroutine, as an operation.
-template <class Awaitable>
-struct awaitable_operation {
-    Awaitable awaitable;
-
-    Awaitable operator()() && { return std::move(awaitable); }
-};
-
 // Runs a coroutine operation that is a parameter, and therefore part of the coroutine frame. Its
 // captures are destroyed with the frame, before the handler is called; co_spawn would keep its own
 // argument until after the call.
@@ -60,13 +52,6 @@ template <class Op, class Awaitable = std::invoke_result_t<Op>>
 Awaitable run_and_destroy(Op op)
 {
     co_return co_await std::move(op)();
-}
-
-// The awaitable itself: its parameters are part of its own frame.
-template <class Awaitable>
-Awaitable run_and_destroy(awaitable_operation<Awaitable> op)
-{
-    return std::move(op.awaitable);
 }
 
 // Starts an operation. A coroutine runs on `executor`.
