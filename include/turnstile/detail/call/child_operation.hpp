@@ -6,7 +6,8 @@
 // Parent is a pointer-like, copyable handle, which keeps the frame of the component alive:
 //   parent->lease()              the strand_lease of the child
 //   parent->get_allocator()      the allocator of the child's handlers
-//   parent->complete(child)      the child has ended; called on the strand
+//   parent->complete(child)      the child has ended; called on the strand. A parent that must be
+//                                freed inside this call has complete_child(parent, child) instead
 //   parent->drop(child)          the handler of the child was destroyed without being called, for
 //                                example because its execution context is destroyed; any thread
 //
@@ -93,6 +94,15 @@ template <class Signature>
 using result_value_t = typename result_value<typename result_traits<Signature>::tuple,
                                              result_traits<Signature>::reports_failure>::type;
 
+// The exception that reports a failure. An error code is reported as a system_error.
+inline std::exception_ptr exception_of(const failure& failed)
+{
+    if (!failed)
+        return nullptr;
+    return failed.exception() ? failed.exception()
+                              : std::make_exception_ptr(system_error(failed.code()));
+}
+
 // The record of a child: its signal, and its result until the parent takes it.
 template <class Signature>
 class child_operation : public supervised_operation<Signature> {
@@ -100,16 +110,10 @@ public:
     using traits = result_traits<Signature>;
     using value_type = result_value_t<Signature>;
 
-    // The exception that reports the failure of an ended child, or null if it has succeeded. An
-    // error code is reported as a system_error.
-    std::exception_ptr exception() const
+    // The failure of an ended child, or none if it has succeeded.
+    failure failed() const noexcept
     {
-        if (this->thrown)
-            return this->thrown;
-        if (const failure failed = traits::failure_of(*this->result))
-            return failed.exception() ? failed.exception()
-                                      : std::make_exception_ptr(system_error(failed.code()));
-        return nullptr;
+        return this->thrown ? failure(this->thrown) : traits::failure_of(*this->result);
     }
 
     // The value of a child that has succeeded.
@@ -125,6 +129,8 @@ public:
             std::move(*this->result));
     }
 
+    std::exception_ptr exception() const { return exception_of(failed()); }
+
 private:
     template <class Error, class... Values>
     static value_type without_error(Error&&, Values&&... values)
@@ -132,6 +138,13 @@ private:
         return value_type(std::forward<Values>(values)...);
     }
 };
+
+// Notifies the parent of the end of a child.
+template <class Parent, class Child>
+void complete_child(Parent parent, Child& child)
+{
+    parent->complete(child);
+}
 
 // The completion handler of a child.
 template <class Parent, class Signature>
@@ -191,11 +204,11 @@ private:
     void complete(box_type box, std::exception_ptr thrown)
     {
         child_type& child = *std::exchange(child_, nullptr);
-        const Parent parent(std::move(parent_));
+        Parent parent(std::move(parent_));
         child.result = take_from(box);
         child.thrown = std::move(thrown);
         child.end();
-        parent->complete(child);
+        complete_child(std::move(parent), child);
     }
 
     [[no_unique_address]] allocator_type allocator_;
@@ -232,7 +245,7 @@ void start_child(Op op, const Parent& parent, child_operation<Signature>& child)
             return; // the operation has kept the handler, and completes it
         child.thrown = std::current_exception();
         child.end();
-        return parent->complete(child);
+        return complete_child(parent, child);
     }
     if (!child.end_start())
         parent->drop(child);
