@@ -47,6 +47,11 @@ BOOST_AUTO_TEST_CASE(the_enumerations_of_channels_have_names)
     has_names<close_mode>({{close_mode::drain, "drain"}, {close_mode::discard, "discard"}});
 }
 
+BOOST_AUTO_TEST_CASE(the_enumerations_of_the_work_layer_have_names)
+{
+    has_names<select_order>({{select_order::written, "written"}, {select_order::random, "random"}});
+}
+
 BOOST_AUTO_TEST_CASE(the_enumerations_of_stages_have_names)
 {
     has_names<circuit_state>({{circuit_state::closed, "closed"},

@@ -10,6 +10,7 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/execution/executor.hpp>
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <ranges>
@@ -27,17 +28,9 @@ enum class select_order {
     random,  ///< A random order, so that each operation that is ready wins equally often.
 };
 
-/// The name of an order.
-[[nodiscard]] constexpr std::string_view to_string(select_order order) noexcept
-{
-    switch (order) {
-    case select_order::written:
-        return "written";
-    case select_order::random:
-        return "random";
-    }
-    return "unknown";
-}
+template <>
+inline constexpr auto
+    detail::enum_names<select_order> = std::to_array<std::string_view>({"written", "random"});
 
 /// The result of `async_select` for a range: the position of the winner, and its value.
 template <class T>
