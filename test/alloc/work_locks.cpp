@@ -56,7 +56,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_million_keys_one_after_the_other_leave_nothing_b
             for (int i = 0; i != 1'000'300; ++i) {
                 if (i == 300)
                     before = heap::in_use();
-                const std::string key = "a key on the heap, not in the string: " + std::to_string(i);
+                const std::string key =
+                    "a key on the heap, not in the string: " + std::to_string(i);
                 auto lock = co_await locks.async_lock(key);
             }
             after = heap::in_use();

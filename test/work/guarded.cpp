@@ -73,7 +73,8 @@ BOOST_AUTO_TEST_CASE(the_sample_runs)
     BOOST_TEST(!names.is_locked());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(the_value_is_constructed_in_place_from_the_arguments, P, kit::policies)
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_value_is_constructed_in_place_from_the_arguments, P,
+                              kit::policies)
 {
     kit::drained_context io;
     int alive = 0;

@@ -280,8 +280,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_half_way_hands_everything_over, P, kit:
     asio::cancellation_signal signal;
     completion both;
     completion next;
-    m.async_lock_all({"b", "a"},
-                     asio::bind_cancellation_slot(signal.slot(), both.handler(drop)));
+    m.async_lock_all({"b", "a"}, asio::bind_cancellation_slot(signal.slot(), both.handler(drop)));
     m.async_lock("a", next.handler(drop));
     BOOST_TEST(m.waiting("a") == 2U);
     a.unlock(); // the first has a, and waits for b

@@ -101,8 +101,8 @@ private:
     entry* entry_ = nullptr;
 };
 
-/// The locks of several keys of a `keyed_mutex`, unlocked together in its destructor. In every other
-/// respect as `keyed_lock`.
+/// The locks of several keys of a `keyed_mutex`, unlocked together in its destructor. In every
+/// other respect as `keyed_lock`.
 template <class Key, class Threading = thread_safe>
 class [[nodiscard]] keyed_lock_set {
     using state_type = detail::keyed_mutex_state<Threading>;
@@ -265,8 +265,8 @@ public:
     /// Waits for the locks of several keys, without the danger of a deadlock: operations that lock
     /// common keys lock them in the same order. A key that occurs more than once is locked once.
     ///
-    /// This holds among calls of `async_lock_all`. A caller that holds a lock of this mutex already,
-    /// and waits for another, may still wait for a caller that waits for the first one.
+    /// This holds among calls of `async_lock_all`. A caller that holds a lock of this mutex
+    /// already, and waits for another, may still wait for a caller that waits for the first one.
     ///
     /// @param keys A range of keys, which is copied.
     ///
@@ -352,9 +352,8 @@ public:
     /// and comparing keys.
     [[nodiscard]] std::size_t waiting(const Key& key) const
     {
-        return query(key, [&](const detail::keyed_mutex_node& n) {
-            return this->state().waiting_for(n);
-        });
+        return query(
+            key, [&](const detail::keyed_mutex_node& n) { return this->state().waiting_for(n); });
     }
     /// Whether a key is locked: a hint, outdated as soon as it is returned. Throws the exceptions
     /// of hashing and comparing keys.
@@ -397,7 +396,8 @@ using keyed_mutex = basic_keyed_mutex<Key, Hash, Equal>;
 
 namespace local {
 
-/// A mutex for each key, confined to one strand: it needs no atomic operations and no internal lock.
+/// A mutex for each key, confined to one strand: it needs no atomic operations and no internal
+/// lock.
 template <class Key, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>>
 using keyed_mutex = basic_keyed_mutex<Key, Hash, Equal, asio::any_io_executor, strand_confined>;
 

@@ -68,8 +68,9 @@ private:
     handle held_;
 };
 
-using keyed_mutex_subjects = std::tuple<
-    keyed_mutex_lock<thread_safe, one_key>, keyed_mutex_lock<strand_confined, one_key>,
-    keyed_mutex_lock<thread_safe, several_keys>, keyed_mutex_lock<strand_confined, several_keys>>;
+using keyed_mutex_subjects =
+    std::tuple<keyed_mutex_lock<thread_safe, one_key>, keyed_mutex_lock<strand_confined, one_key>,
+               keyed_mutex_lock<thread_safe, several_keys>,
+               keyed_mutex_lock<strand_confined, several_keys>>;
 
 } // namespace contract

@@ -39,11 +39,9 @@ class key_table {
     struct no_hash {
         std::size_t operator()(std::size_t h) const noexcept { return h; }
     };
-    using set =
-        boost::intrusive::unordered_multiset<Node, boost::intrusive::base_hook<key_table_hook>,
-                                             boost::intrusive::key_of_value<by_hash>,
-                                             boost::intrusive::hash<no_hash>,
-                                             boost::intrusive::equal<std::equal_to<std::size_t>>>;
+    using set = boost::intrusive::unordered_multiset<
+        Node, boost::intrusive::base_hook<key_table_hook>, boost::intrusive::key_of_value<by_hash>,
+        boost::intrusive::hash<no_hash>, boost::intrusive::equal<std::equal_to<std::size_t>>>;
     using bucket = typename set::bucket_type;
     using traits = typename set::bucket_traits;
 

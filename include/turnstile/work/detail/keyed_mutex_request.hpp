@@ -117,7 +117,8 @@ struct keyed_mutex_request : keyed_mutex_request_base<Owner, Lock> {
     // A copy has not been attempted.
     keyed_mutex_request(const keyed_mutex_request& other)
         : base(other),
-          made_(other.made_ ? std::make_unique<entry>(other.made_->hash, other.made_->key) : nullptr)
+          made_(other.made_ ? std::make_unique<entry>(other.made_->hash, other.made_->key)
+                            : nullptr)
     {
     }
     keyed_mutex_request& operator=(const keyed_mutex_request&) = delete;
