@@ -26,7 +26,7 @@ asio::awaitable<void> register_name(turnstile::guarded<std::map<int, std::string
 } // unlocked here
 // [/guarded]
 
-// [shared_guarded]
+// [shared-guarded]
 asio::awaitable<void> reload(turnstile::shared_guarded<std::string>& config)
 {
     auto writing = co_await config.async_lock();
@@ -38,9 +38,9 @@ asio::awaitable<void> print(turnstile::shared_guarded<std::string>& config)
     auto reading = co_await config.async_read(); // beside other readers
     fmt::print("config: {}, {} characters\n", *reading, reading->size());
 }
-// [/shared_guarded]
+// [/shared-guarded]
 
-// [keyed_mutex]
+// [keyed-mutex]
 asio::awaitable<void> deposit(turnstile::keyed_mutex<std::string>& locks, int& balance, int amount)
 {
     auto lock = co_await locks.async_lock("alice"); // other accounts do not wait
@@ -48,9 +48,9 @@ asio::awaitable<void> deposit(turnstile::keyed_mutex<std::string>& locks, int& b
     co_await asio::post(asio::use_awaitable);
     balance = before + amount;
 }
-// [/keyed_mutex]
+// [/keyed-mutex]
 
-// [lock_all]
+// [lock-all]
 asio::awaitable<void> transfer(turnstile::keyed_mutex<std::string>& locks, std::string from,
                                std::string to, std::map<std::string, int>& accounts)
 {
@@ -60,7 +60,7 @@ asio::awaitable<void> transfer(turnstile::keyed_mutex<std::string>& locks, std::
     co_await asio::post(asio::use_awaitable);
     accounts[to] += 10;
 }
-// [/lock_all]
+// [/lock-all]
 
 } // namespace
 
