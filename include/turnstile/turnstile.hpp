@@ -60,3 +60,6 @@
 #include <turnstile/sync/semaphore.hpp>
 #include <turnstile/sync/shared_mutex.hpp>
 #include <turnstile/version.hpp>
+#include <turnstile/work/guarded.hpp>
+#include <turnstile/work/keyed_mutex.hpp>
+#include <turnstile/work/shared_guarded.hpp>

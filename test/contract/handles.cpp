@@ -15,6 +15,9 @@
 #include <turnstile/sync/mutex.hpp>
 #include <turnstile/sync/semaphore.hpp>
 #include <turnstile/sync/shared_mutex.hpp>
+#include <turnstile/work/guarded.hpp>
+#include <turnstile/work/keyed_mutex.hpp>
+#include <turnstile/work/shared_guarded.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/data/monomorphic.hpp>
@@ -23,7 +26,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
+#include <string>
 
 namespace {
 
@@ -178,6 +183,45 @@ struct handle_of_queue {
 };
 
 template <class P>
+struct handle_of_guarded {
+    static constexpr const char* name = "handle of a guarded";
+    static constexpr bool keeps_state = true;
+    using object = turnstile::basic_guarded<std::string, any_io_executor, P>;
+    static auto make(const any_io_executor& e) { return std::make_unique<object>(e, "a value"); }
+    static auto take(object& g) { return g.try_lock(); }
+    static auto wait(object& g) { return g.async_lock(); }
+};
+
+template <class P>
+struct handle_of_shared_guarded {
+    static constexpr const char* name = "read handle of a shared_guarded";
+    static constexpr bool keeps_state = true;
+    using object = turnstile::basic_shared_guarded<std::string, any_io_executor, P>;
+    static auto make(const any_io_executor& e) { return std::make_unique<object>(e, "a value"); }
+    static auto take(object& g) { return g.try_read(); }
+    static auto wait(object& g) { return g.async_lock(); }
+};
+
+template <class P>
+struct handle_of_keyed_mutex {
+    static constexpr const char* name = "keyed_lock";
+    static constexpr bool keeps_state = true;
+    using object = turnstile::basic_keyed_mutex<int, std::hash<int>, std::equal_to<int>,
+                                                any_io_executor, P>;
+    static auto make(const any_io_executor& e) { return std::make_unique<object>(e); }
+    static auto take(object& m) { return m.try_lock(2); }
+    static auto wait(object& m) { return m.async_lock_all({1, 2, 3}); }
+};
+
+template <class P>
+struct handle_of_several_keys : handle_of_keyed_mutex<P> {
+    using object = typename handle_of_keyed_mutex<P>::object;
+    static constexpr const char* name = "keyed_lock_set";
+    static auto take(object& m) { return m.try_lock_all({1, 2}); }
+    static auto wait(object& m) { return m.async_lock(2); }
+};
+
+template <class P>
 struct handle_of_watch {
     static constexpr const char* name = "value of a watch";
     static constexpr bool keeps_state = false;
@@ -213,7 +257,8 @@ const auto all_kinds =
     handle_kinds<handle_of_mutex, handle_of_writer, handle_of_reader, handle_of_upgrader,
                  handle_beside_upgrade, handle_of_semaphore, handle_in_parts, handle_of_bulkhead,
                  handle_of_adaptive_bulkhead, handle_of_breaker, handle_of_limiter, handle_of_queue,
-                 handle_of_watch, handle_of_broadcast>();
+                 handle_of_watch, handle_of_broadcast, handle_of_guarded, handle_of_shared_guarded,
+                 handle_of_keyed_mutex, handle_of_several_keys>();
 
 // An executor that holds a token: the object and its state keep a copy of it each.
 any_io_executor marked(asio::io_context& io, const std::shared_ptr<int>& token)

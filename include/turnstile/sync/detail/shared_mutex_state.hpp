@@ -53,7 +53,7 @@ struct upgrade_waiter : shared_mutex_waiter {
 };
 
 template <class Threading>
-class TURNSTILE_EXPORT shared_mutex_state final : public wait_state<Threading> {
+class TURNSTILE_EXPORT shared_mutex_state : public wait_state<Threading> {
     using word_type = std::uint64_t;
 
 public:
@@ -65,6 +65,9 @@ public:
         : wait_state<Threading>(executor), preference_(preference)
     {
     }
+
+    // Final, so that an operation calls it directly.
+    void start(waiter& w) noexcept final { wait_state<Threading>::start(w); }
 
     lock_preference preference() const noexcept { return preference_; }
     bool is_held(lock_mode mode) const noexcept
