@@ -60,6 +60,9 @@
 #include <turnstile/sync/semaphore.hpp>
 #include <turnstile/sync/shared_mutex.hpp>
 #include <turnstile/version.hpp>
+#include <turnstile/work/all.hpp>
 #include <turnstile/work/guarded.hpp>
 #include <turnstile/work/keyed_mutex.hpp>
+#include <turnstile/work/multiple_errors.hpp>
+#include <turnstile/work/select.hpp>
 #include <turnstile/work/shared_guarded.hpp>
