@@ -9,7 +9,9 @@
 #include <turnstile/channel/queue.hpp>
 #include <turnstile/channel/queue_operations.hpp>
 #include <turnstile/channel/queue_policy.hpp>
+#include <turnstile/channel/queue_receiver.hpp>
 #include <turnstile/channel/queue_reservation.hpp>
+#include <turnstile/channel/queue_sender.hpp>
 #include <turnstile/channel/shared_value.hpp>
 #include <turnstile/channel/watch.hpp>
 #include <turnstile/core/clock.hpp>

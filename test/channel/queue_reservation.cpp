@@ -145,6 +145,126 @@ BOOST_AUTO_TEST_CASE(a_push_that_throws_has_not_moved_from_its_value)
     BOOST_TEST(value == "still here");
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(several_places_are_granted_together_and_in_turn, Threading,
+                              kit::policies)
+{
+    using place_type = typename queue_of<Threading>::reservation_type;
+    kit::drained_context io;
+    queue_of<Threading> q(io, 3);
+    BOOST_TEST(q.free() == 3U);
+    fill(q, {1, 2});
+    BOOST_TEST(q.free() == 1U);
+    place_type places;
+    q.async_reserve(3, [&](error_code ec, place_type granted) {
+        BOOST_TEST(!ec);
+        places = std::move(granted);
+    });
+    operation push;
+    q.async_push(6, push.ended());
+    kit::poll_leaves_work(io);
+    BOOST_TEST(!push.done, "it does not overtake the reservation");
+    BOOST_TEST(!q.try_push(9));
+    BOOST_TEST((q.try_pop() == 1));
+    kit::poll_leaves_work(io);
+    BOOST_TEST(places.size() == 0U, "all places or none");
+    BOOST_TEST((q.try_pop() == 2));
+    kit::poll_leaves_work(io);
+    BOOST_TEST_REQUIRE(places.size() == 3U);
+    BOOST_TEST(q.free() == 0U);
+    BOOST_TEST(!push.done);
+    places.push(3);
+    places.push(4);
+    BOOST_TEST(places.size() == 1U);
+    BOOST_TEST(static_cast<bool>(places));
+    place_type moved = std::move(places);
+    BOOST_TEST(places.size() == 0U); // NOLINT(bugprone-use-after-move)
+    BOOST_TEST(!places);
+    BOOST_TEST(moved.size() == 1U);
+    moved.release(); // the push takes the place
+    BOOST_TEST(moved.size() == 0U);
+    kit::run(io);
+    BOOST_TEST(push.succeeded());
+    BOOST_TEST(q.free() == 0U);
+    BOOST_TEST((drain(q) == numbers{3, 4, 6}));
+    BOOST_TEST(q.free() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_number_of_places_is_checked, Threading, kit::policies)
+{
+    kit::drained_context io;
+    const auto error_of = [&](auto& q, std::size_t n) {
+        error_code ec;
+        BOOST_TEST(!q.try_reserve(n, ec));
+        error_code async_error;
+        q.async_reserve(n, [&](error_code e, auto place) {
+            async_error = e;
+            BOOST_TEST(!place);
+        });
+        kit::run(io);
+        BOOST_TEST((async_error == ec));
+        BOOST_TEST(q.free() == q.capacity());
+        return ec;
+    };
+    queue_of<Threading> q(io, 2);
+    BOOST_TEST((error_of(q, 0) == errc::invalid_argument));
+    BOOST_TEST((error_of(q, 3) == errc::too_large));
+    queue_of<Threading> rendezvous(io, 0);
+    BOOST_TEST((error_of(rendezvous, 2) == errc::too_large));
+    queue_of<Threading> endless(io, turnstile::unbounded);
+    BOOST_TEST((error_of(endless, 0) == errc::invalid_argument));
+    BOOST_TEST((error_of(endless, static_cast<std::size_t>(-1)) == errc::too_large));
+    auto many = endless.try_reserve(1000);
+    BOOST_TEST(many.size() == 1000U);
+    BOOST_TEST(endless.free() == turnstile::unbounded);
+
+    queue_of<Threading> rejects(io, 2, overflow::reject);
+    BOOST_TEST(rejects.try_push(1));
+    error_code ec;
+    BOOST_TEST(!rejects.try_reserve(2, ec));
+    BOOST_TEST((ec == errc::rejected));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancelling_a_large_reservation_grants_what_it_blocked, Threading,
+                              kit::policies)
+{
+    for (const bool was_granted : {false, true}) {
+        kit::drained_context io;
+        queue_of<Threading> q(io, 3);
+        fill(q, {1});
+        operation large;
+        const auto reserved = [&](error_code ec, auto place) {
+            large.done = true;
+            large.error = ec;
+            BOOST_TEST(place.size() == 0U);
+        };
+        q.async_reserve(3, asio::bind_cancellation_slot(large.signal.slot(), reserved));
+        operation pushes[2];
+        q.async_push(2, pushes[0].ended());
+        q.async_push(3, pushes[1].ended());
+        if (was_granted)
+            BOOST_TEST((q.try_pop() == 1));
+        large.cancel();
+        kit::run(io);
+        BOOST_TEST(large.aborted());
+        BOOST_TEST(pushes[0].succeeded());
+        BOOST_TEST(pushes[1].succeeded());
+        BOOST_TEST((drain(q) == (was_granted ? numbers{2, 3} : numbers{1, 2, 3})));
+        BOOST_TEST(q.free() == 3U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_places_of_a_priority_queue_take_priorities)
+{
+    asio::io_context io;
+    turnstile::priority_queue<int> q(io, 3);
+    auto places = q.try_reserve(3);
+    places.push(2, 2);
+    places.push(1, 1);
+    places = {};
+    BOOST_TEST(q.free() == 1U);
+    BOOST_TEST((drain(q) == numbers{1, 2}));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

@@ -132,7 +132,7 @@ public:
     [[nodiscard]] queue_item_id try_push(T&& value, Priority priority, error_code& ec)
     {
         detail::queue_item_ref item;
-        this->try_push_item(std::move(value), std::move(priority), item, ec);
+        this->try_push_item(this->state(), std::move(value), std::move(priority), item, ec);
         return queue_item_id(item);
     }
     /// The same with a copy of `value`.

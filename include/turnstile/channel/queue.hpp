@@ -101,7 +101,7 @@ public:
     [[nodiscard]] bool try_push(T&& value, error_code& ec)
     {
         detail::queue_item_ref ignored;
-        return this->try_push_item(std::move(value), {}, ignored, ec);
+        return this->try_push_item(this->state(), std::move(value), {}, ignored, ec);
     }
     /// The same with a copy of `value`.
     [[nodiscard]] bool try_push(const T& value, error_code& ec) requires std::copy_constructible<T>

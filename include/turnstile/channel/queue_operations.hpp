@@ -6,7 +6,9 @@
 #include <turnstile/channel/detail/queue_request.hpp>
 #include <turnstile/channel/detail/typed_queue_state.hpp>
 #include <turnstile/channel/queue_policy.hpp>
+#include <turnstile/channel/queue_receiver.hpp>
 #include <turnstile/channel/queue_reservation.hpp>
+#include <turnstile/channel/queue_sender.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
@@ -41,7 +43,7 @@ namespace turnstile::inline v0_1 {
 /// @par Destruction
 /// Every waiter and every granted pop whose handler has not run completes with `operation_aborted`,
 /// and the items are destroyed. A push whose handler has not run succeeds exactly if its item has
-/// left the queue before. A reservation may outlive the queue.
+/// left the queue before. Reservations, senders and receivers may outlive the queue.
 template <class T, class Executor, class Threading, class Store>
 class basic_queue_operations
     : public detail::io_object<Executor, Threading,
@@ -60,8 +62,11 @@ public:
     using push_result_type = typename Store::push_result_type;
     /// The result of a pop: T, or `std::optional<T>` if T has no default constructor.
     using pop_result_type = detail::popped_t<T>;
-    /// A place in this queue.
+    /// Places in this queue.
     using reservation_type = queue_reservation<basic_queue_operations>;
+    /// The counted ends of this queue.
+    using sender_type = queue_sender<basic_queue_operations>;
+    using receiver_type = queue_receiver<basic_queue_operations>;
 
     // ------------------------------------------------------------------------ pop ----
 
@@ -124,12 +129,7 @@ public:
     /// @param ec Set to the error of `async_pop` if no item will come; cleared otherwise.
     [[nodiscard]] std::optional<T> try_pop(error_code& ec)
     {
-        std::optional<typename state_type::stored_type> item;
-        const detail::wait_decision decision = this->state().pop_now(item);
-        ec = decision.error();
-        if (!decision.is_granted())
-            return std::nullopt;
-        return detail::nothrow_movable<std::optional<T>>::unwrap(std::move(*item));
+        return this->state().pop_value_now(ec);
     }
     /// The same without the reason.
     [[nodiscard]] std::optional<T> try_pop()
@@ -149,15 +149,7 @@ public:
     /// all items of the batch are lost and stay unfinished.
     [[nodiscard]] std::vector<T> try_pop_n(std::size_t max_items, error_code& ec)
     {
-        std::vector<T> items;
-        const auto value_of = [](auto&& stored) -> T&& {
-            if constexpr (detail::moves_safely<T>)
-                return std::move(stored);
-            else
-                return std::move(*stored);
-        };
-        ec = take_batch(max_items, items, value_of).error();
-        return items;
+        return this->state().pop_batch_now(max_items, ec);
     }
     /// The same without the reason.
     [[nodiscard]] std::vector<T> try_pop_n(std::size_t max_items)
@@ -168,15 +160,18 @@ public:
 
     // -------------------------------------------------------------------- reserve ----
 
-    /// Waits for a place in the queue and holds it for a value that is pushed later.
+    /// Waits for n places in the queue and holds them for values that are pushed later. All places
+    /// are granted at the same time.
     ///
+    /// @param n At least 1 and at most the capacity; 1 for a queue of capacity 0.
     /// @par Completes when
-    /// The queue has room, and all earlier pushes and reservations have been granted theirs. A
-    /// reservation drops no item: it waits even where a push would drop one. A queue of capacity 0
-    /// has room for as many items as pops wait.
+    /// The queue has room for n items, and all earlier pushes and reservations have been granted
+    /// theirs. A reservation drops no item: it waits even where a push would drop one. A queue of
+    /// capacity 0 has room for as many items as pops wait.
     /// @par Completion signature
     /// `void(error_code, reservation_type)`
     /// @par Errors
+    /// `errc::invalid_argument` if n is 0, and `errc::too_large` if it is above its maximum;
     /// `errc::closed` if the queue is closed; `errc::rejected` if it has no room and its policy is
     /// `overflow::reject`; `operation_aborted` if the operation is cancelled or the queue is
     /// destroyed.
@@ -187,29 +182,91 @@ public:
     /// @par Cancel safety
     /// An operation that is cancelled before its handler runs holds no place.
     /// @par Fairness
-    /// FIFO, together with the pushes.
+    /// FIFO, together with the pushes: a push never overtakes an earlier reservation, however many
+    /// places that one waits for.
+    template <token_for<reservation_type> Token = default_token_t<Executor>>
+    auto async_reserve(std::size_t n, Token&& token = Token())
+    {
+        return detail::start_wait(detail::queue_reserve_request<basic_queue_operations>{{this}, n},
+                                  std::forward<Token>(token));
+    }
+    /// Equivalent to `async_reserve(1, token)`.
     template <token_for<reservation_type> Token = default_token_t<Executor>>
     auto async_reserve(Token&& token = Token())
     {
-        return detail::start_wait(detail::queue_reserve_request<basic_queue_operations>{{this}},
-                                  std::forward<Token>(token));
+        return async_reserve(1, std::forward<Token>(token));
     }
 
-    /// Returns a place if the queue has room and no push or reservation waits; otherwise an empty
-    /// reservation.
+    /// Returns n places if the queue has room for n items and no push or reservation waits;
+    /// otherwise an empty reservation.
     ///
     /// @param ec Set to the error of `async_reserve` if waiting would not help; cleared otherwise.
-    [[nodiscard]] reservation_type try_reserve(error_code& ec) noexcept
+    [[nodiscard]] reservation_type try_reserve(std::size_t n, error_code& ec) noexcept
     {
-        const detail::wait_decision decision = this->state().try_reserve();
-        ec = decision.error();
-        return decision.is_granted() ? make_reservation(this->state()) : reservation_type();
+        return try_reserve_in(this->state(), n, ec);
     }
     /// The same without the reason.
-    [[nodiscard]] reservation_type try_reserve() noexcept
+    [[nodiscard]] reservation_type try_reserve(std::size_t n = 1) noexcept
     {
         error_code ignored;
-        return try_reserve(ignored);
+        return try_reserve(n, ignored);
+    }
+    /// Equivalent to `try_reserve(1, ec)`.
+    [[nodiscard]] reservation_type try_reserve(error_code& ec) noexcept
+    {
+        return try_reserve(1, ec);
+    }
+
+    // ----------------------------------------------------------------------- ends ----
+
+    /// Returns a sender. The queue is closed when all its senders are gone; `queue_sender` says
+    /// how. A queue of which no sender was ever taken is not affected, and the queue itself can be
+    /// pushed to as long as it is open.
+    ///
+    /// @par Errors
+    /// `errc::closed` if the queue is closed, also by the end of its last sender; the sender is
+    /// empty then.
+    [[nodiscard]] sender_type sender(error_code& ec) noexcept
+    {
+        if (this->state().add_sender()) {
+            ec = {};
+            return sender_type(this->executor(), *this->state_pointer());
+        }
+        ec = errc::closed;
+        return sender_type();
+    }
+    /// Like the overload with `error_code&`, but throws `system_error`.
+    [[nodiscard]] sender_type sender()
+    {
+        error_code ec;
+        sender_type end = sender(ec);
+        detail::throw_if(ec, "queue::sender");
+        return end;
+    }
+
+    /// Returns a receiver. When all receivers of the queue are gone, the queue is closed and its
+    /// items are discarded; `queue_receiver` says how. A queue of which no receiver was ever taken
+    /// is not affected.
+    ///
+    /// @par Errors
+    /// `errc::closed` after `close(close_mode::discard)` or the end of the last receiver; the
+    /// receiver is empty then. A queue that is closed otherwise may have items, and has receivers.
+    [[nodiscard]] receiver_type receiver(error_code& ec) noexcept
+    {
+        if (this->state().add_receiver()) {
+            ec = {};
+            return receiver_type(this->executor(), *this->state_pointer());
+        }
+        ec = errc::closed;
+        return receiver_type();
+    }
+    /// Like the overload with `error_code&`, but throws `system_error`.
+    [[nodiscard]] receiver_type receiver()
+    {
+        error_code ec;
+        receiver_type end = receiver(ec);
+        detail::throw_if(ec, "queue::receiver");
+        return end;
     }
 
     // ----------------------------------------------------------------------- join ----
@@ -268,18 +325,12 @@ public:
     /// pop stays unfinished.
     ///
     /// A second call has no effect, except that a discarding close may follow a draining one.
-    void close(close_mode mode = close_mode::drain) noexcept
-    {
-        const auto state = keep_state();
-        detail::queue_node_list discarded;
-        state->close(mode, discarded);
-        state->free(discarded);
-    }
+    void close(close_mode mode = close_mode::drain) noexcept { this->state().close_queue(mode); }
 
     // ---------------------------------------------------------------------- state ----
     // The numbers are hints: they may be outdated as soon as they are returned.
 
-    /// Returns whether `close` was called.
+    /// Returns whether `close` was called, or the last sender or receiver is gone.
     [[nodiscard]] bool is_closed() const noexcept { return this->state().is_closed(); }
     /// The number of items in the queue. Items that are granted to pops are not counted.
     [[nodiscard]] std::size_t size() const noexcept { return this->state().size(); }
@@ -287,6 +338,9 @@ public:
     [[nodiscard]] bool empty() const noexcept { return size() == 0; }
     /// The number of items that the queue has room for, or `unbounded`.
     [[nodiscard]] std::size_t capacity() const noexcept { return this->state().capacity(); }
+    /// The number of free places: the capacity less the items in the queue and the reserved places,
+    /// or `unbounded`. A push may wait all the same, behind other pushes and reservations.
+    [[nodiscard]] std::size_t free() const noexcept { return this->state().free_places(); }
     /// The number of pushed items for which `task_done` has not been called.
     [[nodiscard]] std::size_t unfinished() const noexcept { return this->state().unfinished(); }
     /// The number of items that the overflow policy has dropped.
@@ -321,66 +375,52 @@ protected:
     }
 
     // Moves from `value` only if the item enters.
-    bool try_push_item(T&& value, priority_type&& priority, detail::queue_item_ref& item,
-                       error_code& ec)
+    static bool try_push_item(state_type& state, T&& value, priority_type&& priority,
+                              detail::queue_item_ref& item, error_code& ec)
     {
         detail::wait_decision decision = detail::wait_decision::pending();
         if constexpr (detail::moves_safely<T>)
-            decision = this->state().push_now(priority, value, item);
+            decision = state.push_now(priority, value, item);
         else
-            decision = this->state().reserve_for_push();
+            decision = state.reserve_for_push();
         ec = decision.error();
         if (!decision.is_granted())
             return false;
         if constexpr (!detail::moves_safely<T>)
-            item = make_reservation(this->state()).fill(std::move(value), std::move(priority), ec);
+            item = make_reservation(state, 1).fill(std::move(value), std::move(priority), ec);
         return !ec;
     }
 
 private:
-    template <class, class, class>
+    template <class, class, class, class>
     friend struct detail::queue_request;
-    friend detail::queue_push_request<basic_queue_operations>;
-    friend detail::queue_pop_request<basic_queue_operations>;
-    friend detail::queue_pop_n_request<basic_queue_operations>;
-    friend detail::queue_reserve_request<basic_queue_operations>;
+    template <class, class>
+    friend struct detail::queue_push_request;
+    template <class, class>
+    friend struct detail::queue_pop_request;
+    template <class, class>
+    friend struct detail::queue_pop_n_request;
+    template <class, class>
+    friend struct detail::queue_reserve_request;
     friend reservation_type;
+    friend sender_type;
+    friend receiver_type;
 
-    static reservation_type make_reservation(state_type& state) noexcept
+    static reservation_type make_reservation(state_type& state, std::size_t places) noexcept
     {
-        return reservation_type(state);
+        return reservation_type(state, places);
+    }
+    static reservation_type try_reserve_in(state_type& state, std::size_t places,
+                                           error_code& ec) noexcept
+    {
+        const detail::wait_decision decision = state.try_reserve(places);
+        ec = decision.error();
+        return decision.is_granted() ? make_reservation(state, places) : reservation_type();
     }
     static push_result_type push_result(const detail::queue_item_ref& item) noexcept
     {
         if constexpr (!std::is_void_v<push_result_type>)
             return push_result_type(item);
-    }
-
-    // For a call that uses the state after it has granted waiters, which may destroy the queue.
-    boost::intrusive_ptr<state_type> keep_state() const noexcept { return &this->state(); }
-
-    template <class Value, class ValueOf>
-    detail::wait_decision take_batch(std::size_t max_items, std::vector<Value>& out,
-                                     ValueOf value_of)
-    {
-        if (max_items == 0)
-            return detail::wait_decision::refused(errc::invalid_argument);
-        const auto state = keep_state();
-        detail::queue_node_list items;
-        std::size_t n = 0;
-        const detail::wait_decision decision = state->promise_batch(max_items, n);
-        if (!decision.is_granted())
-            return decision;
-        try {
-            out.reserve(n);
-        } catch (...) {
-            state->give_back_batch(n, items);
-            state->free(items);
-            throw;
-        }
-        state->take_batch(n, items);
-        state->move_values(items, [&](auto&& v) { out.push_back(value_of(std::move(v))); });
-        return decision;
     }
 };
 

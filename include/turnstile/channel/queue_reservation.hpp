@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A place in a queue that is held before its value exists. `async_reserve` and `try_reserve` of
+// Places in a queue that are held before their values exist. `async_reserve` and `try_reserve` of
 // `queue` and `priority_queue` return it.
 #pragma once
 
@@ -8,20 +8,22 @@
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
+#include <cstddef>
 #include <type_traits>
 #include <utility>
 
 namespace turnstile::inline v0_1 {
 
-/// One place in a queue. It can be filled without waiting, and is given back when the reservation
-/// is destroyed. Movable, not copyable.
+/// One or several places in a queue. Each can be filled without waiting; the places that are left
+/// are given back when the reservation is destroyed. Movable, not copyable.
 ///
 /// The type is `reservation_type` of the queue.
 ///
 /// @par Thread safety
 /// One reservation must not be used by several threads at the same time.
 /// @par Destruction
-/// Gives the place back. A reservation may outlive its queue; `push` then reports `errc::closed`.
+/// Gives the remaining places back. A reservation may outlive its queue; `push` then reports
+/// `errc::closed`.
 template <class Queue>
 class [[nodiscard]] queue_reservation {
 public:
@@ -34,8 +36,12 @@ public:
     /// Holds no place.
     queue_reservation() noexcept = default;
 
-    queue_reservation(queue_reservation&& other) noexcept = default;
-    /// Gives back the place that it holds, then takes over the place of `other`.
+    /// Takes over the places of `other`.
+    queue_reservation(queue_reservation&& other) noexcept
+        : state_(std::move(other.state_)), places_(std::exchange(other.places_, 0))
+    {
+    }
+    /// Gives back the places that it holds, then takes over the places of `other`.
     queue_reservation& operator=(queue_reservation&& other) noexcept
     {
         queue_reservation(std::move(other)).swap(*this);
@@ -43,13 +49,19 @@ public:
     }
     ~queue_reservation() { release(); }
 
-    void swap(queue_reservation& other) noexcept { state_.swap(other.state_); }
+    void swap(queue_reservation& other) noexcept
+    {
+        state_.swap(other.state_);
+        std::swap(places_, other.places_);
+    }
 
     /// Returns whether it holds a place.
-    explicit operator bool() const noexcept { return state_ != nullptr; }
+    explicit operator bool() const noexcept { return places_ != 0; }
+    /// The number of places that it still holds.
+    [[nodiscard]] std::size_t size() const noexcept { return places_; }
 
-    /// Enters the value without waiting. Afterwards the reservation holds no place. It can be
-    /// filled after `close()` as well: pops wait for its item.
+    /// Enters the value without waiting, and uses one place. Places can be filled after `close()`
+    /// as well: pops wait for their items.
     ///
     /// @par Errors
     /// `errc::invalid_argument` if it holds no place; `errc::closed` after
@@ -93,17 +105,20 @@ public:
         return push(value_type(value), std::move(priority));
     }
 
-    /// Gives the place back. Does nothing if no place is held.
+    /// Gives the remaining places back. Does nothing if no place is held.
     void release() noexcept
     {
         if (state_)
-            std::exchange(state_, nullptr)->release_reservation();
+            std::exchange(state_, nullptr)->release_reservation(std::exchange(places_, 0));
     }
 
 private:
     friend Queue;
     using state_type = typename Queue::state_type;
-    explicit queue_reservation(state_type& state) noexcept : state_(&state) {}
+    queue_reservation(state_type& state, std::size_t places) noexcept
+        : state_(&state), places_(places)
+    {
+    }
 
     detail::queue_item_ref fill(value_type&& value, priority_type&& priority, error_code& ec)
     {
@@ -114,7 +129,8 @@ private:
             ec = errc::closed;
         else {
             ec = {};
-            state_ = nullptr;
+            if (--places_ == 0)
+                state_ = nullptr;
         }
         return item;
     }
@@ -126,7 +142,8 @@ private:
         return item;
     }
 
-    boost::intrusive_ptr<state_type> state_;
+    boost::intrusive_ptr<state_type> state_; // null if it holds no place
+    std::size_t places_ = 0;
 };
 
 } // namespace turnstile::inline v0_1

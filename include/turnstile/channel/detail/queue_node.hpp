@@ -98,7 +98,7 @@ struct queue_waiter : waiter {
 
     queue_operation operation = queue_operation::pop;
     push_progress progress = push_progress::not_entered;
-    std::size_t max_items = 1;  // that a pop takes
+    std::size_t max_items = 1;  // that a pop takes, or that a reservation has places for
     std::size_t promised = 0;   // items that a granted pop will take
     std::uint64_t sequence = 0; // of the item that a push has entered
     queue_node* item = nullptr; // of a push

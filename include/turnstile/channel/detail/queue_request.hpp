@@ -4,6 +4,10 @@
 //
 // An operation may complete while the queue is being destroyed on another thread. Its completion
 // therefore uses the pointer to the state that its waiter holds, not the queue.
+//
+// The Origin of a request is a pointer to the queue, or, for a counted end of the queue, a
+// queue_end_origin, which owns a reference to the state, because a deferred operation may be
+// started after its end was released.
 #pragma once
 
 #include <turnstile/channel/detail/typed_queue_state.hpp>
@@ -96,7 +100,7 @@ struct queue_pop_n_supplies {
 
 // ----------------------------------------------------------------------- requests ----
 
-template <class Queue, class Result, class Waiter>
+template <class Queue, class Origin, class Result, class Waiter>
 struct queue_request {
     using executor_type = typename Queue::executor_type;
     using threading = typename Queue::threading_policy;
@@ -104,14 +108,14 @@ struct queue_request {
     using waiter_type = Waiter;
     using state_type = typename Queue::state_type;
 
-    Queue* queue;
+    Origin origin;
 
-    const executor_type& executor() const noexcept { return queue->executor(); }
-    state_type& state() const noexcept { return queue->state(); }
+    const executor_type& executor() const noexcept { return origin->executor(); }
+    state_type& state() const noexcept { return origin->state(); }
 };
 
-template <class Queue>
-struct queue_push_request : queue_request<Queue, typename Queue::push_result_type,
+template <class Queue, class Origin = Queue*>
+struct queue_push_request : queue_request<Queue, Origin, typename Queue::push_result_type,
                                           queue_item_waiter<typename Queue::state_type>> {
     static constexpr request_traits traits{
         .irrevocable = true, // the state removes the item of a cancelled push
@@ -157,8 +161,8 @@ struct queue_push_request : queue_request<Queue, typename Queue::push_result_typ
     }
 };
 
-template <class Queue>
-struct queue_pop_request : queue_request<Queue, popped_t<typename Queue::value_type>,
+template <class Queue, class Origin = Queue*>
+struct queue_pop_request : queue_request<Queue, Origin, popped_t<typename Queue::value_type>,
                                          queue_item_waiter<typename Queue::state_type>> {
     static constexpr request_traits traits{.irrevocable = true, .result = result_source::outcome};
     using stored_type = typename Queue::state_type::stored_type;
@@ -180,8 +184,8 @@ struct queue_pop_request : queue_request<Queue, popped_t<typename Queue::value_t
     }
 };
 
-template <class Queue>
-struct queue_pop_n_request : queue_request<Queue, std::vector<typename Queue::value_type>,
+template <class Queue, class Origin = Queue*>
+struct queue_pop_n_request : queue_request<Queue, Origin, std::vector<typename Queue::value_type>,
                                            queue_pop_n_waiter<typename Queue::state_type>> {
     static constexpr request_traits traits{
         .irrevocable = true, .result = result_source::outcome, .needs_supplies = true};
@@ -196,8 +200,8 @@ struct queue_pop_n_request : queue_request<Queue, std::vector<typename Queue::va
 
     wait_decision try_now()
     {
-        return this->queue->take_batch(max_items, items,
-                                       [](stored_type&& v) { return std::move(v); });
+        return this->state().take_batch_now(max_items, items,
+                                            [](stored_type&& v) { return std::move(v); });
     }
     void give_back() const noexcept {}
     supplies_type supplies() { return supplies_type(make_room(), supplied); }
@@ -224,31 +228,34 @@ struct queue_pop_n_request : queue_request<Queue, std::vector<typename Queue::va
     }
 };
 
-template <class Queue>
-struct queue_reserve_request : queue_request<Queue, queue_reservation<Queue>,
+template <class Queue, class Origin = Queue*>
+struct queue_reserve_request : queue_request<Queue, Origin, queue_reservation<Queue>,
                                              queue_reserve_waiter<typename Queue::state_type>> {
     static constexpr request_traits traits{.refundable = true, .result = result_source::waiter};
     using waiter_type = queue_reserve_waiter<typename Queue::state_type>;
 
-    wait_decision try_now() const noexcept { return this->state().try_reserve(); }
-    void give_back() const noexcept { this->state().release_reservation(); }
+    std::size_t places;
+
+    wait_decision try_now() const noexcept { return this->state().try_reserve(places); }
+    void give_back() const noexcept { this->state().release_reservation(places); }
     void prepare(waiter_type& w) const noexcept
     {
         w.operation = queue_operation::reserve;
+        w.max_items = places;
         w.state = &this->state();
     }
     queue_reservation<Queue> take_now() const noexcept
     {
-        return Queue::make_reservation(this->state());
+        return Queue::make_reservation(this->state(), places);
     }
     queue_reservation<Queue> take(waiter_type& w) const noexcept
     {
-        return Queue::make_reservation(*w.state);
+        return Queue::make_reservation(*w.state, w.max_items);
     }
 };
 
 template <class Queue>
-struct queue_join_request : queue_request<Queue, void, queue_waiter> {
+struct queue_join_request : queue_request<Queue, Queue*, void, queue_waiter> {
     static constexpr request_traits traits{.refundable = true};
 
     wait_decision try_now() const noexcept { return this->state().try_join(); }

@@ -10,13 +10,15 @@
 // between has moved nothing. The destructor of the queue breaks all promises.
 //
 // Invariants, whenever the lock is free:
-// - No pop waits while unpromised items exist, and no push or reservation waits while there is
-//   room.
+// - No pop waits while unpromised items exist, and the first push or reservation that waits does
+// not
+//   fit into the room there is.
 // - The store holds size_ + promised_ items.
 // - fast_limit_ is 0 unless the queue is open and only joins wait. While size_ is below it, a push
 //   enters at once and grants no waiter.
 // - A closed queue is drained only when no promise and no reservation is outstanding, because a
-//   promise may be returned and a reservation may be filled.
+//   promise may be returned and a reservation may be filled. A queue whose last sender is gone is
+//   closed, but pushes and reservations that waited then are still granted (finishing_).
 #pragma once
 
 #include <turnstile/channel/detail/queue_node.hpp>
@@ -34,6 +36,8 @@ namespace turnstile::inline v0_1::detail {
 template <class Threading, class Store>
 class TURNSTILE_EXPORT queue_state : public wait_state<Threading> {
 public:
+    using threading_policy = Threading;
+
     // The public functions take the lock, except capacity().
 
     std::size_t size() noexcept { return read(size_); }
@@ -51,14 +55,25 @@ public:
         return this->guarded([&] { return this->waiters() - demand_ - joiners_.size(); });
     }
 
-    wait_decision try_reserve() noexcept
+    // The capacity less the items and the reserved places.
+    std::size_t free_places() noexcept
     {
-        return this->guarded([&] { return reserve_locked(); });
+        return this->guarded([&] {
+            const std::size_t used = size_ + reserved_;
+            if (capacity_ == unbounded)
+                return unbounded;
+            return used < capacity_ ? capacity_ - used : 0;
+        });
+    }
+
+    wait_decision try_reserve(std::size_t places) noexcept
+    {
+        return this->guarded([&] { return reserve_locked(places); });
     }
     // Reserves a place for a push that is certain to follow. A policy that drops items always
     // grants it.
     wait_decision reserve_for_push() noexcept;
-    void release_reservation() noexcept;
+    void release_reservation(std::size_t places) noexcept;
     // False after a discarding close.
     bool can_fill_reservation() noexcept { return !read(discarded_); }
 
@@ -71,6 +86,28 @@ public:
 
     // The caller destroys the items in `discarded` after the call.
     void close(close_mode mode, queue_node_list& discarded) noexcept;
+
+    // The counted ends. An end is refused if the queue has no use for it: a sender of a closed
+    // queue, a receiver after a discarding close. A copy of an end is never refused.
+    bool add_sender() noexcept
+    {
+        return this->guarded([&] { return add_end(senders_, !closed_); });
+    }
+    bool add_receiver() noexcept
+    {
+        return this->guarded([&] { return add_end(receivers_, !discarded_); });
+    }
+    void copy_sender() noexcept
+    {
+        this->guarded([&] { ++senders_; });
+    }
+    void copy_receiver() noexcept
+    {
+        this->guarded([&] { ++receivers_; });
+    }
+    void remove_sender() noexcept;
+    // The caller destroys the items in `discarded` after the call.
+    void remove_receiver(queue_node_list& discarded) noexcept;
 
     // The waiter of a push is being destroyed. Returns whether the push still holds its item.
     bool release_item(queue_waiter& w) noexcept;
@@ -100,6 +137,14 @@ protected:
     {
         const std::size_t used = size_ + reserved_;
         return used < capacity_ || used - capacity_ < demand_;
+    }
+    bool has_room_for(std::size_t places) const noexcept
+    {
+        const std::size_t used = size_ + reserved_;
+        if (used >= capacity_)
+            return demand_ > used - capacity_ && demand_ - (used - capacity_) >= places;
+        const std::size_t left = capacity_ - used;
+        return places <= left || places - left <= demand_;
     }
     bool can_enter() const noexcept { return pushers_.empty() && has_room() && !closed_; }
     // The decision for a push that cannot enter. If it is granted, the item enters all the same,
@@ -153,7 +198,7 @@ protected:
     // The decision for a pop that finds no item.
     wait_decision empty_decision() const noexcept
     {
-        return is_drained() ? wait_decision::refused(errc::closed) : wait_decision::pending();
+        return is_drained() ? closed_decision() : wait_decision::pending();
     }
 
     // Moves all items that are not promised to `out`. Their pushes that have not completed end
@@ -185,7 +230,19 @@ private:
     bool admit_pop(queue_waiter& w, ready_list& ready) noexcept;
     bool admit_push(queue_waiter& w, ready_list& ready) noexcept;
     bool admit_reserve(queue_waiter& w) noexcept;
-    wait_decision reserve_locked() noexcept;
+    wait_decision reserve_locked(std::size_t places) noexcept;
+    // The decision for an operation at a closed queue. Only an end of a queue, which may outlive
+    // it, can reach a queue that was destroyed.
+    wait_decision closed_decision() const noexcept
+    {
+        return this->is_alive() ? wait_decision::refused(errc::closed) : wait_decision::aborted();
+    }
+    static bool add_end(std::size_t& count, bool accepted) noexcept
+    {
+        count += accepted ? 1 : 0;
+        return accepted;
+    }
+    void close_locked(close_mode mode, queue_node_list& discarded, ready_list& ready) noexcept;
     // Grants every waiter that can proceed, of pushes and pops, then settle_ended().
     void grant_waiters(ready_list& ready) noexcept;
     // Grants joins if nothing is unfinished, and fails the operations that a closed queue can no
@@ -202,7 +259,8 @@ private:
 
     bool is_drained() const noexcept
     {
-        return closed_ && size_ == 0 && (discarded_ || (promised_ == 0 && reserved_ == 0));
+        return closed_ && size_ == 0 &&
+               (discarded_ || (promised_ == 0 && reserved_ == 0 && pushers_.empty()));
     }
     std::size_t unfinished_locked() const noexcept { return size_ + promised_ + in_progress_; }
 
@@ -263,6 +321,9 @@ private:
     overflow on_full_;
     bool closed_ = false;
     bool discarded_ = false;
+    bool finishing_ = false; // closed by its last sender: waiting pushes are not refused
+    std::size_t senders_ = 0;
+    std::size_t receivers_ = 0;
 };
 
 } // namespace turnstile::inline v0_1::detail

@@ -168,14 +168,42 @@ void queue_state<Threading, Store>::remove_unpromised(queue_node_list& out,
 template <class Threading, class Store>
 void queue_state<Threading, Store>::close(close_mode mode, queue_node_list& discarded) noexcept
 {
+    this->update([&](ready_list& ready) { close_locked(mode, discarded, ready); });
+}
+
+template <class Threading, class Store>
+void queue_state<Threading, Store>::close_locked(close_mode mode, queue_node_list& discarded,
+                                                 ready_list& ready) noexcept
+{
+    closed_ = true;
+    finishing_ = false;
+    fast_limit_ = 0;
+    if (mode == close_mode::discard) {
+        discarded_ = true;
+        remove_unpromised(discarded, push_progress::left);
+    }
+    settle_ended(ready);
+}
+
+template <class Threading, class Store>
+void queue_state<Threading, Store>::remove_sender() noexcept
+{
     this->update([&](ready_list& ready) {
+        if (--senders_ != 0 || closed_)
+            return;
         closed_ = true;
+        finishing_ = true;
         fast_limit_ = 0;
-        if (mode == close_mode::discard) {
-            discarded_ = true;
-            remove_unpromised(discarded, push_progress::left);
-        }
         settle_ended(ready);
+    });
+}
+
+template <class Threading, class Store>
+void queue_state<Threading, Store>::remove_receiver(queue_node_list& discarded) noexcept
+{
+    this->update([&](ready_list& ready) {
+        if (--receivers_ == 0 && !discarded_)
+            close_locked(close_mode::discard, discarded, ready);
     });
 }
 

@@ -100,11 +100,18 @@ void queue_state<Threading, Store>::enter_and_drop(queue_waiter& w, ready_list& 
 
 // A reservation drops nothing: it waits where a push would drop an item.
 template <class Threading, class Store>
-wait_decision queue_state<Threading, Store>::reserve_locked() noexcept
+wait_decision queue_state<Threading, Store>::reserve_locked(std::size_t places) noexcept
 {
+    // A rendezvous has room for one item at a time. A number above PTRDIFF_MAX is most likely a
+    // negative one.
+    const std::size_t most = capacity_ == unbounded ? unbounded / 2 : capacity_;
+    if (places == 0)
+        return wait_decision::refused(errc::invalid_argument);
+    if (places > most && places != 1)
+        return wait_decision::refused(errc::too_large);
     fast_limit_ = 0;
-    if (can_enter()) {
-        ++reserved_;
+    if (pushers_.empty() && has_room_for(places) && !closed_) {
+        reserved_ += places;
         return wait_decision::granted();
     }
     const wait_decision full = overflow_decision();
@@ -114,7 +121,7 @@ wait_decision queue_state<Threading, Store>::reserve_locked() noexcept
 template <class Threading, class Store>
 bool queue_state<Threading, Store>::admit_reserve(queue_waiter& w) noexcept
 {
-    w.decide(reserve_locked());
+    w.decide(reserve_locked(w.max_items));
     if (w.is_pending())
         pushers_.push_back(w);
     return !w.is_pending();
@@ -124,7 +131,7 @@ template <class Threading, class Store>
 wait_decision queue_state<Threading, Store>::overflow_decision() const noexcept
 {
     if (closed_)
-        return wait_decision::refused(errc::closed);
+        return closed_decision();
     switch (on_full_) {
     case overflow::wait:
         return wait_decision::pending();
@@ -145,7 +152,7 @@ void queue_state<Threading, Store>::grant_entry(queue_waiter& w) noexcept
 {
     w.grant();
     if (w.operation == queue_operation::reserve) {
-        ++reserved_;
+        reserved_ += w.max_items;
         return;
     }
     insert(*w.item);
@@ -158,7 +165,10 @@ template <class Threading, class Store>
 void queue_state<Threading, Store>::grant_entries(ready_list& ready) noexcept
 {
     while (!pushers_.empty() && has_room()) {
-        auto& w = static_cast<queue_waiter&>(take_front(pushers_));
+        auto& w = static_cast<queue_waiter&>(pushers_.front());
+        if (w.operation == queue_operation::reserve && !has_room_for(w.max_items))
+            return;
+        pushers_.pop_front();
         grant_entry(w);
         ready.push_back(w);
     }
@@ -185,7 +195,7 @@ void queue_state<Threading, Store>::settle_ended(ready_list& ready) noexcept
     const auto fail = [](waiter& w) { w.fail(errc::closed); };
     if (unfinished_locked() == 0)
         this->decide_each(joiners_, ready, [](waiter& w) { w.grant(); });
-    if (closed_)
+    if (closed_ && !finishing_)
         this->decide_each(pushers_, ready, fail);
     if (is_drained()) {
         demand_ = 0;
@@ -248,7 +258,7 @@ void queue_state<Threading, Store>::take_back(waiter& any, ready_list& ready) no
         w.progress = push_progress::not_entered;
         break;
     case queue_operation::reserve:
-        --reserved_;
+        reserved_ -= w.max_items;
         break;
     case queue_operation::join:
         return;
@@ -290,10 +300,10 @@ wait_decision queue_state<Threading, Store>::reserve_for_push() noexcept
 }
 
 template <class Threading, class Store>
-void queue_state<Threading, Store>::release_reservation() noexcept
+void queue_state<Threading, Store>::release_reservation(std::size_t places) noexcept
 {
     this->update([&](ready_list& ready) {
-        --reserved_;
+        reserved_ -= places;
         grant_waiters(ready);
     });
 }

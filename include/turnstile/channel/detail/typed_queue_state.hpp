@@ -10,8 +10,10 @@
 
 #include <turnstile/channel/detail/queue_memory.hpp>
 
+#include <cstddef>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace turnstile::inline v0_1::detail {
 
@@ -81,6 +83,68 @@ public:
             return take_with([&](ready_list& ready) { return this->pop(ready); }, out);
         this->take_value(*n, out, surplus);
         return wait_decision::granted();
+    }
+
+    // Appends value_of(value) of up to max_items items to `out`. If `out` cannot grow, nothing was
+    // taken.
+    template <class Value, class ValueOf>
+    wait_decision take_batch_now(std::size_t max_items, std::vector<Value>& out, ValueOf value_of)
+    {
+        if (max_items == 0)
+            return wait_decision::refused(errc::invalid_argument);
+        const wait_state_ptr<Threading> keep_alive(this);
+        queue_node_list items;
+        std::size_t n = 0;
+        const wait_decision decision = this->promise_batch(max_items, n);
+        if (!decision.is_granted())
+            return decision;
+        try {
+            out.reserve(n);
+        } catch (...) {
+            this->give_back_batch(n, items);
+            this->free(items);
+            throw;
+        }
+        this->take_batch(n, items);
+        this->move_values(items, [&](auto&& v) { out.push_back(value_of(std::move(v))); });
+        return decision;
+    }
+    std::vector<T> pop_batch_now(std::size_t max_items, error_code& ec)
+    {
+        std::vector<T> items;
+        const auto value_of = [](auto&& stored) -> T&& {
+            if constexpr (moves_safely<T>)
+                return std::move(stored);
+            else
+                return std::move(*stored);
+        };
+        ec = take_batch_now(max_items, items, value_of).error();
+        return items;
+    }
+    std::optional<T> pop_value_now(error_code& ec)
+    {
+        std::optional<stored_type> item;
+        const wait_decision decision = pop_now(item);
+        ec = decision.error();
+        if (!decision.is_granted())
+            return std::nullopt;
+        return nothrow_movable<std::optional<T>>::unwrap(std::move(*item));
+    }
+
+    // The calls that end the use of the queue, and destroy the items that they discard.
+    void close_queue(close_mode mode) noexcept
+    {
+        const wait_state_ptr<Threading> keep_alive(this);
+        queue_node_list discarded;
+        this->close(mode, discarded);
+        this->free(discarded);
+    }
+    // The caller holds a reference.
+    void remove_receiver() noexcept
+    {
+        queue_node_list discarded;
+        memory::remove_receiver(discarded);
+        this->free(discarded);
     }
 
     // For a priority_queue. Afterwards `priority` has the old priority, which the caller destroys.

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "contract/subjects/queue_ends.hpp"
+
+#include "contract/enroll.hpp"
+
+ENROLL_SUBJECTS(queue_end_subjects)
