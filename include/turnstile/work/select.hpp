@@ -41,6 +41,18 @@ struct select_result {
 
 namespace detail {
 
+// The first alternative of a variant that can be default constructed: the value of a failed race.
+template <class Variant, std::size_t I = 0>
+constexpr std::size_t first_default()
+{
+    if constexpr (I == std::variant_size_v<Variant>)
+        return I;
+    else if constexpr (std::is_default_constructible_v<std::variant_alternative_t<I, Variant>>)
+        return I;
+    else
+        return first_default<Variant, I + 1>();
+}
+
 template <class Branches, class Result>
 class select_rule {
 public:
