@@ -122,7 +122,9 @@ public:
     {
         error_code ec;
         cancel_after(delay, type, ec);
-        detail::throw_if(ec, "cancellation_source: delay must not be negative");
+        detail::throw_if(ec, ec == errc::invalid_argument
+                                 ? "cancellation_source: delay must not be negative"
+                                 : "cancellation_source: cancel_after");
     }
     /// Equivalent to `cancel_after(delay, type)`, and reports an error by `ec`.
     template <class Rep, class Period>
@@ -131,7 +133,7 @@ public:
     {
         ec = {};
         const nanoseconds after = saturating_nanoseconds(delay);
-        if (after < nanoseconds::zero())
+        if (!(delay >= delay.zero())) // also if it is not a number
             ec = errc::invalid_argument;
         else if (after == nanoseconds::zero())
             cancel(type);
