@@ -43,8 +43,7 @@ auto task_group_state<Threading>::change(F&& f) noexcept
         post_chain posts{};
         child_list released{};
     } after{*this};
-    return this->update(
-        [&](ready_list& ready) { return f(ready, after.posts, after.released); });
+    return this->update([&](ready_list& ready) { return f(ready, after.posts, after.released); });
 }
 
 template <class Threading>
@@ -236,9 +235,8 @@ template <class Threading>
 void task_group_state<Threading>::settle_places(ready_list& ready, post_chain& posts) noexcept
 {
     while (has_free_place()) {
-        auto* w = placers_.empty()
-                      ? nullptr
-                      : &static_cast<group_waiter<Threading>&>(placers_.front());
+        auto* w =
+            placers_.empty() ? nullptr : &static_cast<group_waiter<Threading>&>(placers_.front());
         if (w && (queued_.empty() || w->ticket < queued_.front().ticket_)) {
             placers_.pop_front();
             ++places_;
@@ -488,8 +486,8 @@ std::pair<error_code, std::exception_ptr> task_group_state<Threading>::report() 
 {
     try {
         std::vector<std::exception_ptr> all = errors();
-        const bool succeeded = policy_ == join_policy::first_success &&
-                               this->guarded([&] { return decided_; });
+        const bool succeeded =
+            policy_ == join_policy::first_success && this->guarded([&] { return decided_; });
         if (all.empty() || succeeded)
             return {};
         const error_code first = failure(all.front()).code();

@@ -67,17 +67,22 @@ BOOST_AUTO_TEST_CASE(a_scope_returns_after_its_children_have_ended)
     kit::drained_context io;
     auto counted = std::make_shared<int>(7);
     int total = 0;
-    const auto text = outcome(io, [](std::shared_ptr<int>& c, int& t) -> asio::awaitable<void> {
-        t = co_await ts::async_scope([c](ts::task_group<>& g) -> asio::awaitable<int> {
+    const auto temporary = [](int& t) -> asio::awaitable<void> {
+        t = co_await ts::async_scope([&](ts::task_group<>& g) -> asio::awaitable<int> {
             g.spawn(brief);
             g.spawn(brief);
-            co_return *c;
+            co_return 2;
         });
         BOOST_TEST(ended == 2);
-    }(counted, total));
+    };
+    const auto text = outcome(io, temporary(total));
     BOOST_TEST(text == "none");
-    BOOST_TEST(total == 7);
-    BOOST_TEST(counted.use_count() == 1); // the capture was destroyed exactly once
+    BOOST_TEST(total == 2);
+    {
+        auto owning = [counted](ts::task_group<>&) -> asio::awaitable<void> { co_return; };
+        BOOST_TEST(outcome(io, ts::async_scope(std::move(owning))) == "none");
+    }
+    BOOST_TEST(counted.use_count() == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_throwing_body_cancels_and_awaits_the_children)

@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(queued_children_start_as_places_get_free, Group, g
     for (int i = 0; i != 100; ++i) {
         group.spawn_when_free([&]() -> asio::awaitable<void> {
             most = std::max(most, ++running);
-            co_await asio::post(asio::use_awaitable);
+            co_await asio::post(io, asio::use_awaitable);
             --running;
         });
     }

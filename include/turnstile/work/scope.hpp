@@ -87,7 +87,9 @@ asio::awaitable<scope_result_t<F>> run_scope(F f, task_group_options options)
     co_await scope_access::async_wait(group, until_cancelled);
     const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
     const auto cancelled = state.cancelled();
-    if (cancelled != asio::cancellation_type::none) {
+    const bool is_interrupted =
+        cancelled != asio::cancellation_type::none && group.stats().running != 0;
+    if (is_interrupted) {
         group.close();
         group.cancel(cancelled);
         co_await scope_access::async_wait(
@@ -95,7 +97,7 @@ asio::awaitable<scope_result_t<F>> run_scope(F f, task_group_options options)
     }
     co_await asio::this_coro::throw_if_cancelled(throws);
     scope_access::report(group);
-    if (!result) // the body was cancelled, which is no failure of the group
+    if (is_interrupted || !result) // a cancelled child is no failure of the group
         throw system_error(asio::error::operation_aborted);
     if constexpr (!std::is_void_v<scope_result_t<F>>)
         co_return std::move(*result);
@@ -111,11 +113,13 @@ asio::awaitable<scope_result_t<F>> run_scope(F f, task_group_options options)
 /// failed, `f` is cancelled as well. The group is closed when `f` ends.
 ///
 /// @param f A function object `asio::awaitable<R>(task_group<>&)`. It is moved into the coroutine.
+///   g++ 12 destroys a lambda that is a temporary in a `co_await` expression twice. This is
+///   harmless if it captures by reference; give a lambda that owns its captures a name.
 /// @par Completes when
 /// `f` and all children have ended.
 /// @par Errors
 /// Thrown as by `task_group::async_join`: the exceptions of `f` and of the children; with
-/// `operation_aborted` if `f` was cancelled and there is no other error.
+/// `operation_aborted` if `f` or the scope was cancelled and there is no other error.
 /// @par Executor
 /// That of the calling coroutine. `f` and each child run on strands on top of it.
 /// @par Per-operation cancellation

@@ -143,7 +143,9 @@ public:
     {
         ec = this->state().is_closed() ? make_error_code(errc::closed) : error_code();
         if (!ec)
-            ec = this->state().queue_child(make_child(std::forward<Op>(op), std::move(name))).error();
+            ec = this->state()
+                     .queue_child(make_child(std::forward<Op>(op), std::move(name)))
+                     .error();
     }
     /// Equivalent to `spawn_when_free(op, name, ec)`; throws `system_error` where that sets `ec`.
     template <detail::child_of<T> Op>
@@ -273,10 +275,9 @@ private:
     template <class Op>
     detail::group_child_ptr<Threading> make_child(Op&& op, std::string name)
     {
-        using node =
-            detail::typed_group_child<T, detail::operation_of<Op>, Executor, Threading>;
-        return detail::group_child_ptr<Threading>(new node(
-            this->executor(), *this->state_pointer(), std::forward<Op>(op), std::move(name)));
+        using node = detail::typed_group_child<T, detail::operation_of<Op>, Executor, Threading>;
+        return detail::group_child_ptr<Threading>(new node(this->executor(), *this->state_pointer(),
+                                                           std::forward<Op>(op), std::move(name)));
     }
 };
 

@@ -43,7 +43,8 @@ public:
 
     template <class Source>
     typed_group_child(const Executor& executor, state_type& state, Source&& op, std::string name)
-        : result_child<T, Threading>(std::move(name)), group_(&state), lease_(std::in_place, executor),
+        : result_child<T, Threading>(std::move(name)), group_(&state),
+          lease_(std::in_place, executor),
           op_(std::in_place, as_operation(std::forward<Source>(op)))
     {
     }
@@ -88,7 +89,7 @@ private:
     void give_back_strand() noexcept override { lease_.reset(); }
     void discard() noexcept override { op_.reset(); }
 
-    state_type* group_; // exists while the child runs
+    state_type* group_;                                      // exists while the child runs
     std::optional<policy_lease<Executor, Threading>> lease_; // until the child has ended
     std::optional<Op> op_;
     child_operation<signature> child_;
@@ -98,9 +99,8 @@ private:
 template <class Op, class T>
 concept child_of = work_operation<Op> &&
     (std::is_void_v<T> ||
-     std::is_constructible_v<
-         std::conditional_t<std::is_void_v<T>, int, T>,
-         typename child_operation<work_signature_t<Op>>::value_type>);
+     std::is_constructible_v<std::conditional_t<std::is_void_v<T>, int, T>,
+                             typename child_operation<work_signature_t<Op>>::value_type>);
 
 template <class Executor, class Threading>
 struct group_request {
@@ -182,7 +182,10 @@ struct next_request : group_request<Executor, Threading> {
         reserved = nullptr;
         return this->state_ptr->try_next(reserved);
     }
-    void give_back() noexcept { this->state_ptr->put_result_back(std::exchange(reserved, nullptr)); }
+    void give_back() noexcept
+    {
+        this->state_ptr->put_result_back(std::exchange(reserved, nullptr));
+    }
     void prepare(group_waiter<Threading>& w) noexcept
     {
         w.kind = group_wait::next;

@@ -104,8 +104,8 @@ template <class Threading>
 struct group_waiter : waiter {
     using waiter::waiter;
     group_wait kind = group_wait::join;
-    std::uint64_t ticket = 0;                   // of a wait for a place
-    group_child<Threading>* result = nullptr;   // of a granted wait for a result; owned
+    std::uint64_t ticket = 0;                 // of a wait for a place
+    group_child<Threading>* result = nullptr; // of a granted wait for a result; owned
 };
 
 template <class Threading>
@@ -191,10 +191,7 @@ private:
     bool has_free_place() const noexcept { return places_ < limit_; }
     // Whether no child runs, or can start.
     bool is_idle() const noexcept { return active_ == 0 && reserved_ == 0 && queued_.empty(); }
-    bool is_drained() const noexcept
-    {
-        return is_idle() && results_.empty() && results_out_ == 0;
-    }
+    bool is_drained() const noexcept { return is_idle() && results_.empty() && results_out_ == 0; }
     void begin(child& c, bool has_place) noexcept;
     void leave_place(child& c) noexcept;
     wait_decision take_place_locked() noexcept;
