@@ -60,3 +60,6 @@
 #include <turnstile/sync/semaphore.hpp>
 #include <turnstile/sync/shared_mutex.hpp>
 #include <turnstile/version.hpp>
+#include <turnstile/work/scope.hpp>
+#include <turnstile/work/task_group.hpp>
+#include <turnstile/work/task_group_options.hpp>
