@@ -67,5 +67,8 @@
 #include <turnstile/work/guarded.hpp>
 #include <turnstile/work/keyed_mutex.hpp>
 #include <turnstile/work/multiple_errors.hpp>
+#include <turnstile/work/scope.hpp>
 #include <turnstile/work/select.hpp>
 #include <turnstile/work/shared_guarded.hpp>
+#include <turnstile/work/task_group.hpp>
+#include <turnstile/work/task_group_options.hpp>

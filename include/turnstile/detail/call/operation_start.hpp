@@ -45,6 +45,11 @@ CoroutineExecutor coroutine_executor(const Executor& executor)
                       "executor.");
 }
 
+// GCC warns of the coroutine's frame if the operation is a lambda of a function template.
+#if defined(__GNUC__) && !defined(__clang__)
+#    pragma GCC diagnostic push
+#    pragma GCC diagnostic ignored "-Wsubobject-linkage"
+#endif
 // Runs a coroutine operation that is a parameter, and therefore part of the coroutine frame. Its
 // captures are destroyed with the frame, before the handler is called; co_spawn would keep its own
 // argument until after the call.
@@ -53,6 +58,9 @@ Awaitable run_and_destroy(Op op)
 {
     co_return co_await std::move(op)();
 }
+#if defined(__GNUC__) && !defined(__clang__)
+#    pragma GCC diagnostic pop
+#endif
 
 // Starts an operation. A coroutine runs on `executor`.
 template <operation Op, class Executor, class Handler>

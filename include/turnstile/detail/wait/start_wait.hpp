@@ -273,6 +273,19 @@ struct predicate_exception<TokenForm, Request> {
     std::exception_ptr thrown;
 };
 
+// The exception of an outcome, likewise.
+template <class TokenForm, class Request>
+    requires(TokenForm::throws_errors&& Request::traits.reports_exception)
+struct predicate_exception<TokenForm, Request> {
+    explicit predicate_exception(Request& request) noexcept { request.keep_exception_in(thrown); }
+    void rethrow() const
+    {
+        if (thrown)
+            std::rethrow_exception(thrown);
+    }
+    std::exception_ptr thrown;
+};
+
 // Reports a failed wait to the coroutine.
 template <class TokenForm, class Request>
 TURNSTILE_COLD auto fail(const Request& request, wait_decision why)
@@ -309,9 +322,11 @@ auto wait_in_coroutine(frame_cache, Request request)
     const predicate_exception<TokenForm, Request> exception(request);
     const wait_decision decision = attempt_before_suspending(request, may_take_short_cut);
     if (decision.is_granted()) [[likely]] {
-        if constexpr (concluding_request<Request>)
-            co_return TokenForm::result(request.conclude_now());
-        else if constexpr (gives_nothing)
+        if constexpr (concluding_request<Request>) {
+            auto outcome = request.conclude_now();
+            exception.rethrow();
+            co_return TokenForm::result(std::move(outcome));
+        } else if constexpr (gives_nothing)
             co_return TokenForm::success();
         else
             co_return TokenForm::success(request.take_now());

@@ -11,6 +11,7 @@
 #include <turnstile/detail/wait/waiter.hpp>
 
 #include <concepts>
+#include <exception>
 #include <type_traits>
 
 namespace turnstile::inline v0_1::detail {
@@ -32,6 +33,9 @@ struct request_traits {
     result_source result = result_source::request;
     // The request tests a user's predicate, predicate_guard(); a coroutine is thrown its exception.
     bool tests_predicate = false;
+    // The outcome may come with an exception: conclude() and conclude_now() store it where
+    // keep_exception_in() has said, and a coroutine is thrown it instead of the error code.
+    bool reports_exception = false;
     // refusal(errc) makes the exception that a refused coroutine is thrown.
     bool explains_refusal = false;
     // supplies() makes an object with the memory that prepare() needs, while a coroutine can still
@@ -45,6 +49,11 @@ template <class R>
 concept has_predicate_guard = requires(R& r)
 {
     r.predicate_guard();
+};
+template <class R>
+concept has_exception = requires(R& r, std::exception_ptr& thrown)
+{
+    r.keep_exception_in(thrown);
 };
 template <class R>
 concept has_refusal = requires(const R& r)
@@ -95,8 +104,8 @@ concept makes_its_result = concluding_request<R> ||
 
 template <class R>
 concept declares_its_options =
-    R::traits.tests_predicate == has_predicate_guard<R>&& R::traits.explains_refusal ==
-    has_refusal<R>&& R::traits.needs_supplies == has_supplies<R>&& R::traits.reports_retry_after ==
+    R::traits.tests_predicate == has_predicate_guard<R>&& R::traits.reports_exception ==
+    has_exception<R>&& R::traits.explains_refusal == has_refusal<R>&& R::traits.needs_supplies == has_supplies<R>&& R::traits.reports_retry_after ==
     has_retry_after<R>;
 
 template <class R>
