@@ -72,7 +72,7 @@ private:
 };
 
 /// Limits the number of calls that are inside at a time, so that one slow service does not occupy
-/// all resources. Up to `max_queue` further calls wait, each for up to `max_wait`.
+/// all resources. Up to `max_waiters` further calls wait, each for up to `max_wait`.
 ///
 /// The limit is fixed; `resize` changes it. With `aimd_options` or `gradient_options` it adapts to
 /// the duration and the outcome of the calls.
@@ -128,8 +128,8 @@ public:
     /// @par Completion signature
     /// `void(error_code, permit_type)`
     /// @par Errors
-    /// `errc::rejected` if `max_queue` operations wait already; `errc::timed_out` after `max_wait`;
-    /// `operation_aborted` if cancelled, or if the bulkhead is destroyed.
+    /// `errc::rejected` if `max_waiters` operations wait already; `errc::timed_out` after
+    /// `max_wait`; `operation_aborted` if cancelled, or if the bulkhead is destroyed.
     /// @par Executor
     /// The handler's associated executor, by default the bulkhead's.
     /// @par Per-operation cancellation
