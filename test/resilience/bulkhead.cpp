@@ -464,6 +464,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_follows_the_calls, P, kit::polic
     for (int round = 0; round != 8; ++round) {
         f.fill();
         manual_clock::shift(1ms);
+        for (auto& permit : f.held)
+            permit.success();
         f.held.clear();
     }
     BOOST_TEST(f.bulkhead.limit() == 12U);
@@ -492,11 +494,31 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_that_grows_admits_waiters, P, ki
     completion second;
     f.acquire(first);
     f.acquire(second);
-    f.held[0].release(); // the limit has grown to two
+    f.held[0].success(); // the limit has grown to two
     kit::run(f.io);
     BOOST_TEST(f.bulkhead.limit() == 2U);
     BOOST_TEST(first.succeeded());
     BOOST_TEST(second.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_does_not_learn_without_a_report, P, kit::policies)
+{
+    fixture<P> f({.limit = 1, .adaptive = turnstile::aimd_options{}});
+    f.fill();
+    manual_clock::shift(1ms);
+    f.held[0].release();
+    BOOST_TEST(!f.held[0]);
+    BOOST_TEST(f.bulkhead.limit() == 1U);
+    f.held.clear();
+    f.fill();
+    BOOST_TEST(f.held.size() == 1U); // the place was given back
+    manual_clock::shift(1ms);
+    f.held.clear(); // as does the destructor
+    BOOST_TEST(f.bulkhead.limit() == 1U);
+    f.fill();
+    manual_clock::shift(1ms);
+    f.held[0].success();
+    BOOST_TEST(f.bulkhead.limit() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_starts_within_its_bounds, P, kit::policies)

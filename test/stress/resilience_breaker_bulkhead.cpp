@@ -171,6 +171,8 @@ BOOST_AUTO_TEST_CASE(an_adaptive_limit_learns_from_all_threads)
             auto permit = bulkhead.try_acquire();
             if ((i + id) % 17 == 0)
                 permit.failure();
+            else
+                permit.success();
         }
     });
     BOOST_TEST(bulkhead.stats().in_flight == 0U);

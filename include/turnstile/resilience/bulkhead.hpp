@@ -22,7 +22,8 @@
 namespace turnstile::inline v0_1 {
 
 /// A place in a bulkhead. It is given back when the permit is destroyed. An adaptive limit learns
-/// from the time for which the place was held, and from the reported outcome.
+/// from the time for which the place was held, and from the reported outcome; it does not learn
+/// from a call without a report.
 ///
 /// Movable, not copyable.
 ///
@@ -64,8 +65,8 @@ public:
     void failure() noexcept { report(call_outcome::failure); }
     /// Equivalent to `report(call_outcome::ignored)`: an adaptive limit does not learn from it.
     void ignore() noexcept { report(call_outcome::ignored); }
-    /// Gives the place back, as the destructor does. Equivalent to `success()`.
-    void release() noexcept { success(); }
+    /// Gives the place back without a report, as the destructor does. Equivalent to `ignore()`.
+    void release() noexcept { ignore(); }
 
 private:
     call_type call_;
