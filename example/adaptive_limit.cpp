@@ -86,7 +86,7 @@ void simulate(const char* name, const turnstile::limit_options& adaptive)
         if (done.given_up)
             done.permit.failure();
         else
-            done.permit.release();
+            done.permit.success();
 
         if (virtual_clock::elapsed >= next_line) {
             const auto limit = gate.limit();

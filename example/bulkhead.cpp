@@ -18,7 +18,7 @@ int main()
 {
     asio::io_context io;
     // [bulkhead]
-    turnstile::bulkhead bulkhead(io, {.limit = 2, .max_queue = 2, .max_wait = 30s});
+    turnstile::bulkhead bulkhead(io, {.limit = 2, .max_waiters = 2, .max_wait = 30s});
     // [/bulkhead]
     int inside = 0;
     int most = 0;

@@ -19,7 +19,7 @@ template <class Bulkhead>
 class turnstile_bulkhead {
 public:
     turnstile_bulkhead(asio::io_context& context, std::size_t permits)
-        : bulkhead_(context, {.limit = permits, .max_queue = 1000})
+        : bulkhead_(context, {.limit = permits, .max_waiters = 1000})
     {
     }
 

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(bad_options_are_refused, P, kit::policies)
     BOOST_TEST(refused({.max_wait = -1ns}));
     BOOST_TEST(refused({.adaptive = turnstile::aimd_options{.backoff = 2}}));
     BOOST_TEST(refused({.adaptive = turnstile::gradient_options{.minimum = 0}}));
-    BOOST_TEST(!refused({.max_queue = 0, .max_wait = 0ns}));
+    BOOST_TEST(!refused({.max_waiters = 0, .max_wait = 0ns}));
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(no_more_than_the_limit_are_inside, P, kit::policies)
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_failed_try_says_why, P, kit::policies)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(one_too_many_is_rejected, P, kit::policies)
 {
-    fixture<P> f({.limit = 1, .max_queue = 2});
+    fixture<P> f({.limit = 1, .max_waiters = 2});
     f.fill();
     std::vector<completion> calls(4);
     for (auto& c : calls)
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(one_too_many_is_rejected, P, kit::policies)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(without_a_queue_no_call_waits, P, kit::policies)
 {
-    fixture<P> f({.limit = 1, .max_queue = 0});
+    fixture<P> f({.limit = 1, .max_waiters = 0});
     completion first;
     completion second;
     f.acquire(first);
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(without_a_queue_no_call_waits, P, kit::policies)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_waiter_makes_room_in_the_queue, P, kit::policies)
 {
-    fixture<P> f({.limit = 1, .max_queue = 1});
+    fixture<P> f({.limit = 1, .max_waiters = 1});
     f.fill();
     asio::cancellation_signal signal;
     completion cancelled;
@@ -358,7 +358,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(calls_wait_their_turn_and_results_pass_unchanged, 
 BOOST_AUTO_TEST_CASE_TEMPLATE(refused_calls_are_not_made, P, kit::policies)
 {
     kit::drained_context io;
-    bulkhead_of<P> b(io, {.limit = 1, .max_queue = 1, .max_wait = 10ms});
+    bulkhead_of<P> b(io, {.limit = 1, .max_waiters = 1, .max_wait = 10ms});
     auto held = b.try_acquire();
     int started = 0;
     const auto work = [&]() -> asio::awaitable<void> {
@@ -464,6 +464,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_follows_the_calls, P, kit::polic
     for (int round = 0; round != 8; ++round) {
         f.fill();
         manual_clock::shift(1ms);
+        for (auto& permit : f.held)
+            permit.success();
         f.held.clear();
     }
     BOOST_TEST(f.bulkhead.limit() == 12U);
@@ -492,11 +494,31 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_that_grows_admits_waiters, P, ki
     completion second;
     f.acquire(first);
     f.acquire(second);
-    f.held[0].release(); // the limit has grown to two
+    f.held[0].success(); // the limit has grown to two
     kit::run(f.io);
     BOOST_TEST(f.bulkhead.limit() == 2U);
     BOOST_TEST(first.succeeded());
     BOOST_TEST(second.succeeded());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_does_not_learn_without_a_report, P, kit::policies)
+{
+    fixture<P> f({.limit = 1, .adaptive = turnstile::aimd_options{}});
+    f.fill();
+    manual_clock::shift(1ms);
+    f.held[0].release();
+    BOOST_TEST(!f.held[0]);
+    BOOST_TEST(f.bulkhead.limit() == 1U);
+    f.held.clear();
+    f.fill();
+    BOOST_TEST(f.held.size() == 1U); // the place was given back
+    manual_clock::shift(1ms);
+    f.held.clear(); // as does the destructor
+    BOOST_TEST(f.bulkhead.limit() == 1U);
+    f.fill();
+    manual_clock::shift(1ms);
+    f.held[0].success();
+    BOOST_TEST(f.bulkhead.limit() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(an_adaptive_limit_starts_within_its_bounds, P, kit::policies)
@@ -579,7 +601,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_that_outlives_the_bulkhead_calls_no_classif
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_that_is_refused_gets_a_rejection, P, kit::policies)
 {
-    fixture<P> f({.limit = 1, .max_queue = 1, .max_wait = 1s});
+    fixture<P> f({.limit = 1, .max_waiters = 1, .max_wait = 1s});
     f.fill();
     std::vector<error_code> codes;
     const auto note = [&](std::exception_ptr e) {

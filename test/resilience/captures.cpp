@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_bulkhead_does_so_after_a_wait)
 BOOST_AUTO_TEST_CASE(a_refused_call_does_so_too)
 {
     kit::drained_context io;
-    turnstile::bulkhead bulkhead(io, {.limit = 1, .max_queue = 0});
+    turnstile::bulkhead bulkhead(io, {.limit = 1, .max_waiters = 0});
     const auto permit = bulkhead.try_acquire();
     bool refused = false;
     const auto caller = [&]() -> asio::awaitable<void> {

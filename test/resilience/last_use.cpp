@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_permit_changes_an_adaptive_limit)
     f.listen();
     auto permit = f.object->try_acquire();
     f.object->async_acquire(f.ending());
-    permit.release();
+    permit.success();
 }
 
 BOOST_AUTO_TEST_CASE(a_probe_closes_a_circuit)

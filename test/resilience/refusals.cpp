@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_breaker_around_a_full_bulkhead_does_not_open)
 {
     for (const nanoseconds max_wait : {nanoseconds::max(), nanoseconds(1s)}) {
         breaker_type breaker(io, {.window = turnstile::consecutive_failures{2}});
-        bulkhead_type bulkhead(io, {.limit = 1, .max_queue = 1, .max_wait = max_wait});
+        bulkhead_type bulkhead(io, {.limit = 1, .max_waiters = 1, .max_wait = max_wait});
         const auto path =
             turnstile::pipeline<manual_clock>(io).circuit_breaker(breaker).bulkhead(bulkhead);
         auto permit = bulkhead.try_acquire();
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(the_queue_of_a_bulkhead_is_bounded_by_default)
     bulkhead_type bulkhead(io, {.limit = 1});
     auto permit = bulkhead.try_acquire();
     std::uint64_t rejected = 0;
-    for (std::uint64_t i = 0; i != usual.max_queue + 5; ++i)
+    for (std::uint64_t i = 0; i != usual.max_waiters + 5; ++i)
         bulkhead.async_acquire([&](error_code ec, auto) { rejected += ec == errc::rejected; });
     io.poll();
     BOOST_TEST(rejected == 5U);

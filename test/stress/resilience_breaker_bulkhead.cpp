@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(waits_for_a_state_race_with_the_timer_and_with_changes)
 BOOST_AUTO_TEST_CASE(a_bulkhead_keeps_its_limit_through_timeouts_and_resizes)
 {
     asio::io_context io;
-    turnstile::bulkhead bulkhead(io, {.limit = 2, .max_queue = 6, .max_wait = 50us});
+    turnstile::bulkhead bulkhead(io, {.limit = 2, .max_waiters = 6, .max_wait = 50us});
     std::atomic<int> inside = 0;
     std::atomic<int> too_many = 0;
     std::atomic<int> served = 0;
@@ -171,6 +171,8 @@ BOOST_AUTO_TEST_CASE(an_adaptive_limit_learns_from_all_threads)
             auto permit = bulkhead.try_acquire();
             if ((i + id) % 17 == 0)
                 permit.failure();
+            else
+                permit.success();
         }
     });
     BOOST_TEST(bulkhead.stats().in_flight == 0U);

@@ -22,7 +22,8 @@
 namespace turnstile::inline v0_1 {
 
 /// A place in a bulkhead. It is given back when the permit is destroyed. An adaptive limit learns
-/// from the time for which the place was held, and from the reported outcome.
+/// from the time for which the place was held, and from the reported outcome; it does not learn
+/// from a call without a report.
 ///
 /// Movable, not copyable.
 ///
@@ -64,15 +65,15 @@ public:
     void failure() noexcept { report(call_outcome::failure); }
     /// Equivalent to `report(call_outcome::ignored)`: an adaptive limit does not learn from it.
     void ignore() noexcept { report(call_outcome::ignored); }
-    /// Gives the place back, as the destructor does. Equivalent to `success()`.
-    void release() noexcept { success(); }
+    /// Gives the place back without a report, as the destructor does. Equivalent to `ignore()`.
+    void release() noexcept { ignore(); }
 
 private:
     call_type call_;
 };
 
 /// Limits the number of calls that are inside at a time, so that one slow service does not occupy
-/// all resources. Up to `max_queue` further calls wait, each for up to `max_wait`.
+/// all resources. Up to `max_waiters` further calls wait, each for up to `max_wait`.
 ///
 /// The limit is fixed; `resize` changes it. With `aimd_options` or `gradient_options` it adapts to
 /// the duration and the outcome of the calls.
@@ -128,8 +129,8 @@ public:
     /// @par Completion signature
     /// `void(error_code, permit_type)`
     /// @par Errors
-    /// `errc::rejected` if `max_queue` operations wait already; `errc::timed_out` after `max_wait`;
-    /// `operation_aborted` if cancelled, or if the bulkhead is destroyed.
+    /// `errc::rejected` if `max_waiters` operations wait already; `errc::timed_out` after
+    /// `max_wait`; `operation_aborted` if cancelled, or if the bulkhead is destroyed.
     /// @par Executor
     /// The handler's associated executor, by default the bulkhead's.
     /// @par Per-operation cancellation

@@ -19,7 +19,7 @@ struct bulkhead_options {
     /// in [1, `limit_bound`).
     std::uint64_t limit = 10;
     /// Maximum number of waiters. Further calls fail with `errc::rejected`. 0: no call waits.
-    std::uint64_t max_queue = 100;
+    std::uint64_t max_waiters = 100;
     /// Maximum time of a wait; after it the call fails with `errc::timed_out`. Must not be
     /// negative; `nanoseconds::max()`: no limit.
     nanoseconds max_wait = nanoseconds::max();

@@ -33,7 +33,7 @@ struct bulkhead_acquire
     explicit bulkhead_acquire(const asio::any_io_executor& executor)
         : base(executor,
                turnstile::bulkhead_options{.limit = places,
-                                           .max_queue = std::numeric_limits<std::uint64_t>::max(),
+                                           .max_waiters = std::numeric_limits<std::uint64_t>::max(),
                                            .max_wait = wait})
     {
         taken_.reserve(places);

@@ -96,7 +96,7 @@ public:
 private:
     template <class Executor>
     bulkhead_state(const Executor& executor, const bulkhead_options& options, limit_machine limit)
-        : base(executor, limit.limit(), limit.limit()), max_queue_(options.max_queue),
+        : base(executor, limit.limit(), limit.limit()), max_waiters_(options.max_waiters),
           max_wait_(options.max_wait), limit_(limit), classify_(options.classify)
     {
     }
@@ -130,7 +130,7 @@ private:
     void stop_idle_timer() noexcept;
     bulkhead_waiter& head() noexcept { return static_cast<bulkhead_waiter&>(this->queue_.front()); }
 
-    const std::uint64_t max_queue_;
+    const std::uint64_t max_waiters_;
     const nanoseconds max_wait_;
     limit_machine limit_; // the lock guards it and the members below
     bulkhead_stats totals_;
@@ -144,7 +144,7 @@ bool bulkhead_state<Threading, Clock>::admit(waiter& w) noexcept
 {
     auto& call = static_cast<bulkhead_waiter&>(w);
     const std::uint64_t ahead = this->waiters() - 1; // without w, which is counted
-    if (ahead >= max_queue_) {
+    if (ahead >= max_waiters_) {
         // A place may have been given back since the attempt without the lock.
         if (ahead == 0 && semaphore::try_acquire(call.need, semaphore::one_handle)) {
             w.grant();
