@@ -18,12 +18,12 @@
 #include <turnstile/core/export.hpp>
 #include <turnstile/detail/post/posting_executor.hpp>
 #include <turnstile/detail/post/tasks.hpp>
+#include <turnstile/detail/util/block_cache.hpp>
 #include <turnstile/detail/util/synchronization.hpp>
 
 #include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution_context.hpp>
-#include <boost/asio/recycling_allocator.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <atomic>
@@ -63,7 +63,7 @@ private:
 
 template <class Function>
 class serial_function final : public serial_node {
-    using allocator = asio::recycling_allocator<serial_function>;
+    using allocator = cached_allocator<serial_function>;
 
 public:
     template <class F>

@@ -21,6 +21,7 @@
 #include <turnstile/detail/post/handler_executor.hpp>
 #include <turnstile/detail/post/strand_lease.hpp>
 #include <turnstile/detail/post/tasks.hpp>
+#include <turnstile/detail/util/block_cache.hpp>
 #include <turnstile/detail/util/random.hpp>
 #include <turnstile/work/detail/race_branches.hpp>
 #include <turnstile/work/multiple_errors.hpp>
@@ -29,7 +30,6 @@
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/recycling_allocator.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -86,13 +86,15 @@ template <class Handler, class Executor, class Branches, class Rule>
 class race final : call_cancellation::target {
 public:
     using pointer = race_ptr<race>;
-    using allocator_type = asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>;
+    using allocator_type = asio::associated_allocator_t<Handler, cached_allocator<void>>;
     using result_type = typename Rule::result_type;
 
     template <class... Ops>
     static void run(Handler handler, const Executor& executor, Rule rule, Ops&&... ops)
     {
-        race* const self = make_in_memory_of<race>(handler, [&](void* memory) {
+        const allocator_type allocator =
+            asio::get_associated_allocator(handler, cached_allocator<void>());
+        race* const self = make_with<race>(allocator, [&](void* memory) {
             return new (memory)
                 race(std::move(handler), executor, std::move(rule), std::forward<Ops>(ops)...);
         });
@@ -112,7 +114,7 @@ public:
     const strand_lease<Executor>& lease() const noexcept { return lease_; }
     allocator_type get_allocator() const noexcept
     {
-        return asio::get_associated_allocator(handler_, asio::recycling_allocator<void>());
+        return asio::get_associated_allocator(handler_, cached_allocator<void>());
     }
     template <class Child>
     void drop(Child&) noexcept
@@ -259,8 +261,9 @@ private:
     // Destroys the race and frees its memory, which the handler may use again.
     Handler release_handler()
     {
+        const allocator_type allocator = get_allocator();
         Handler handler(std::move(handler_));
-        destroy_with(handler_allocator<race>(handler), this);
+        destroy_with(allocator, this);
         return handler;
     }
 
