@@ -97,7 +97,8 @@ void bound_operation<Threading>::emit_pending()
         try {
             signal_.emit(static_cast<asio::cancellation_type_t>(type));
         } catch (...) {
-            while (take_pending(type)) { // the exception of a cancellation handler ends the emission
+            while (
+                take_pending(type)) { // the exception of a cancellation handler ends the emission
             }
             throw;
         }

@@ -206,8 +206,8 @@ template <class P>
 struct handle_of_keyed_mutex {
     static constexpr const char* name = "keyed_lock";
     static constexpr bool keeps_state = true;
-    using object = turnstile::basic_keyed_mutex<int, std::hash<int>, std::equal_to<int>,
-                                                any_io_executor, P>;
+    using object =
+        turnstile::basic_keyed_mutex<int, std::hash<int>, std::equal_to<int>, any_io_executor, P>;
     static auto make(const any_io_executor& e) { return std::make_unique<object>(e); }
     static auto take(object& m) { return m.try_lock(2); }
     static auto wait(object& m) { return m.async_lock_all({1, 2, 3}); }

@@ -21,20 +21,20 @@ namespace turnstile::inline v0_1 {
 
 /// Cancels the operations that are bound to it, and its children.
 ///
-/// `asio::cancellation_signal` has one slot, and must be emitted on the executor of its operation. A
-/// source has any number of operations, each with a signal of its own that the source emits on the
-/// operation's executor.
+/// `asio::cancellation_signal` has one slot, and must be emitted on the executor of its operation.
+/// A source has any number of operations, each with a signal of its own that the source emits on
+/// the operation's executor.
 ///
 /// @par Thread safety
 /// Any thread may call any function of a `cancellation_source`, at any time: also while operations
-/// are started, complete or are destroyed. The execution contexts of the bound operations must exist
-/// until `cancel` returns. By Asio's rule, an operation whose executor is run by several threads
-/// needs a strand; the waits of Turnstile's primitives do not. A `local::cancellation_source`
-/// and all operations that are bound to it are confined to one strand.
+/// are started, complete or are destroyed. The execution contexts of the bound operations must
+/// exist until `cancel` returns. By Asio's rule, an operation whose executor is run by several
+/// threads needs a strand; the waits of Turnstile's primitives do not. A
+/// `local::cancellation_source` and all operations that are bound to it are confined to one strand.
 /// @par Destruction
-/// Every waiter of `async_wait` completes with `operation_aborted`, and a pending `cancel_after` has
-/// no effect. The operations that are bound to the source, and its children, are not cancelled: they
-/// continue. They are still cancelled by a parent of the source.
+/// Every waiter of `async_wait` completes with `operation_aborted`, and a pending `cancel_after`
+/// has no effect. The operations that are bound to the source, and its children, are not cancelled:
+/// they continue. They are still cancelled by a parent of the source.
 template <class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_cancellation_source
@@ -97,8 +97,9 @@ public:
         return basic_cancellation_source(this->executor(), scope_type::make(this->state().scope()));
     }
 
-    /// Cancels all bound operations and all children, and grants all waiters. No handler runs inside
-    /// this call, and no memory is needed, unless the executor of an operation needs it for a post.
+    /// Cancels all bound operations and all children, and grants all waiters. No handler runs
+    /// inside this call, and no memory is needed, unless the executor of an operation needs it for
+    /// a post.
     ///
     /// A later call with a further type of cancellation reaches the operations that have not
     /// completed: `cancel(cancellation_type::total)`, and `cancel()` at the end of a deadline.
@@ -114,8 +115,8 @@ public:
     /// the source is cancelled, or the source is destroyed.
     ///
     /// @par Errors
-    /// `errc::invalid_argument` if `delay` is negative; `not_enough_memory` if there is no memory for
-    /// the timer. The call has changed nothing then.
+    /// `errc::invalid_argument` if `delay` is negative; `not_enough_memory` if there is no memory
+    /// for the timer. The call has changed nothing then.
     template <class Rep, class Period>
     void cancel_after(std::chrono::duration<Rep, Period> delay,
                       asio::cancellation_type_t type = asio::cancellation_type::terminal)

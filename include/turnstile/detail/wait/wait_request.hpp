@@ -105,8 +105,8 @@ concept makes_its_result = concluding_request<R> ||
 template <class R>
 concept declares_its_options =
     R::traits.tests_predicate == has_predicate_guard<R>&& R::traits.reports_exception ==
-    has_exception<R>&& R::traits.explains_refusal == has_refusal<R>&& R::traits.needs_supplies == has_supplies<R>&& R::traits.reports_retry_after ==
-    has_retry_after<R>;
+    has_exception<R>&& R::traits.explains_refusal == has_refusal<R>&& R::traits.needs_supplies ==
+    has_supplies<R>&& R::traits.reports_retry_after == has_retry_after<R>;
 
 template <class R>
 concept wait_request = std::move_constructible<R> && requires(R& r, typename R::waiter_type& w)

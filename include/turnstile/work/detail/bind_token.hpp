@@ -140,10 +140,9 @@ struct bound_initiation {
         auto own_slot = asio::get_associated_cancellation_slot(handler);
         if (own_slot.is_connected())
             own_slot.template emplace<own_slot_handler<Threading>>(*op);
-        std::move(initiation)(
-            bound_handler<handler_type, Threading>(handler_type(std::forward<Handler>(handler)),
-                                                   std::move(binding)),
-            std::forward<Args>(args)...);
+        std::move(initiation)(bound_handler<handler_type, Threading>(
+                                  handler_type(std::forward<Handler>(handler)), std::move(binding)),
+                              std::forward<Args>(args)...);
     }
     template <class Handler, class... Args>
     void operator()(Handler&& handler, Args&&... args) const&

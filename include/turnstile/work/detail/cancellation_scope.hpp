@@ -20,8 +20,8 @@
 // Invariants: the lists change under the lock of the scope; nothing is posted, emitted or destroyed
 // under it. An operation is linked until its handler is called or destroyed. The signal and the
 // executor belong to the emission while `queued` is set, and otherwise to the operation. A call of
-// cancel() needs no memory, unless the executor of an operation does, and does not recurse: it walks
-// down the tree of scopes and back up by the pointers to the parents.
+// cancel() needs no memory, unless the executor of an operation does, and does not recurse: it
+// walks down the tree of scopes and back up by the pointers to the parents.
 #pragma once
 
 #include <turnstile/core/export.hpp>
@@ -242,7 +242,8 @@ private:
     pointer parent_;
     policy_atomic<Threading, std::size_t> references_{0};
     policy_atomic<Threading, std::uint32_t> type_{0}; // 0: not cancelled
-    // Operations to be cancelled, or already cancelled with the current type, or to be posted again.
+    // Operations to be cancelled, or already cancelled with the current type, or to be posted
+    // again.
     list<operation> bound_;
     list<operation> cancelled_;
     list<operation> postponed_;
