@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// The events and statistics of a timeout, without the object, which timeout.hpp has.
+// timeout_event and timeout_stats: the event that listeners of a timeout receive, and the figures
+// that its stats() returns. timeout.hpp, which has the object, includes this header; so does the
+// code that runs the calls.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
