@@ -43,6 +43,26 @@ BOOST_AUTO_TEST_CASE(the_strand_of_an_ended_lease_is_used_again)
     BOOST_TEST((lease->executor() == first));
 }
 
+// The handler of an ended call may run on its strand, and must not delay the next call.
+BOOST_AUTO_TEST_CASE(a_strand_that_is_running_is_used_again_only_afterwards)
+{
+    asio::io_context io;
+    std::optional<strand_lease<asio::any_io_executor>> lease(io.get_executor());
+    const asio::any_io_executor first = lease->executor();
+    bool ran = false;
+    asio::post(first, [&] {
+        lease.reset();
+        const strand_lease<asio::any_io_executor> meanwhile(io.get_executor());
+        BOOST_TEST((meanwhile.executor() != first));
+        ran = true;
+    });
+    io.run();
+    BOOST_TEST(ran);
+    const strand_lease<asio::any_io_executor> a(io.get_executor());
+    const strand_lease<asio::any_io_executor> b(io.get_executor());
+    BOOST_TEST((a.executor() == first || b.executor() == first));
+}
+
 BOOST_AUTO_TEST_CASE(a_lease_is_outstanding_work)
 {
     asio::io_context io;

@@ -93,13 +93,18 @@ serial_node* serial_queue::pop() noexcept
 
 void serial_queue::leave() noexcept
 {
+    bool is_busy = false;
+    bool is_kept = false;
     {
         const std::lock_guard lock(mutex_);
-        is_busy_ = first_ != nullptr;
-        if (!is_busy_)
-            return;
+        is_busy = is_busy_ = first_ != nullptr;
+        if (!is_busy)
+            is_kept = std::exchange(is_given_back_, false) && !is_shut_down_;
     }
-    post_drain();
+    if (is_kept)
+        service_->keep(this); // the context runs this thread, so its service exists
+    else if (is_busy)
+        post_drain();
 }
 
 // The posted drain holds a reference to the queue.
@@ -158,6 +163,17 @@ serial_queue::pointer serial_service::take_idle() noexcept
 }
 
 void serial_service::give_back(serial_queue::pointer queue) noexcept
+{
+    {
+        const std::lock_guard lock(queue->mutex_);
+        queue->is_given_back_ = queue->is_busy_;
+        if (queue->is_given_back_)
+            return;
+    }
+    keep(std::move(queue));
+}
+
+void serial_service::keep(serial_queue::pointer queue) noexcept
 {
     const std::lock_guard lock(mutex_);
     if (!is_shut_down_ && idle_.size() < max_idle)

@@ -185,7 +185,8 @@ private:
     std::atomic<int> references_{0};
     spin_mutex mutex_;
     bool is_busy_ = false;
-    bool is_shut_down_ = false; // functions are destroyed at once
+    bool is_shut_down_ = false;  // functions are destroyed at once
+    bool is_given_back_ = false; // its child has ended while it was busy
     serial_node* first_ = nullptr;
     serial_node* last_ = nullptr;
     inner_executor inner_;
@@ -217,7 +218,8 @@ public:
         add(*queue);
         return queue;
     }
-    // The child of the queue has ended.
+    // The child of the queue has ended. A busy queue is kept for later when it is idle: the handler
+    // of the ended call, which may be running on it, would delay the next call.
     void give_back(serial_queue::pointer queue) noexcept;
 
 private:
@@ -226,6 +228,7 @@ private:
     static constexpr std::size_t max_idle = 256;
 
     void shutdown() override;
+    void keep(serial_queue::pointer queue) noexcept;
     serial_queue::pointer take_idle() noexcept;
     void add(serial_queue& queue) noexcept;
     static void remove(serial_queue& queue) noexcept;
