@@ -159,19 +159,19 @@ private:
     entry_ptr search(const Key& key, std::size_t hash, bool add)
     {
         removed_keys removed;
-        typename table::room room;
+        typename table::storage storage;
         entry_ptr made;
         for (std::uint64_t seen = 0;;) {
-            std::size_t room_needed = 0;
+            std::size_t storage_needed = 0;
             const auto found = this->guarded([&]() -> typename table::node_ptr {
                 if (auto next = table_.next(hash, seen); next || !made)
                     return next;
-                if (table_.room_needed() > room.size) {
-                    room_needed = table_.room_needed();
+                if (table_.storage_needed() > storage.size) {
+                    storage_needed = table_.storage_needed();
                     return nullptr;
                 }
-                if (table_.room_needed() != 0)
-                    table_.grow(room);
+                if (table_.storage_needed() != 0)
+                    table_.grow(storage);
                 static_cast<keyed_rate_limiter_slot&>(*made) = fresh_;
                 table_.insert(made);
                 remove_some(removed);
@@ -180,7 +180,7 @@ private:
             if (!found && !add)
                 return nullptr;
             if (!found && made)
-                room = table::make_room(room_needed);
+                storage = table::make_storage(storage_needed);
             else if (!found)
                 made = new entry(hash, key);
             else if (found == made || equal_(static_cast<entry&>(*found).key, key))

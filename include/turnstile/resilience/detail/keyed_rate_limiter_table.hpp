@@ -47,9 +47,9 @@ class keyed_rate_limiter_table {
 public:
     using node = keyed_rate_limiter_node<Threading>;
     using node_ptr = boost::intrusive_ptr<node>;
-    using room = typename key_table<node>::room;
+    using storage = typename key_table<node>::storage;
 
-    static room make_room(std::size_t size) { return key_table<node>::make_room(size); }
+    static storage make_storage(std::size_t size) { return key_table<node>::make_storage(size); }
 
     keyed_rate_limiter_table() = default;
     ~keyed_rate_limiter_table()
@@ -67,8 +67,8 @@ public:
     {
         return nodes_.next(hash, number);
     }
-    std::size_t room_needed() const noexcept { return nodes_.room_needed(); }
-    void grow(room& other) noexcept { nodes_.grow(other); }
+    std::size_t storage_needed() const noexcept { return nodes_.storage_needed(); }
+    void grow(storage& other) noexcept { nodes_.grow(other); }
     void insert(node_ptr n) noexcept { nodes_.insert(*n.detach()); }
 
     // Removes the nodes in one place of the table that nothing else refers to and for which
