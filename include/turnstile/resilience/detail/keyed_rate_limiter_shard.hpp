@@ -126,9 +126,10 @@ public:
         return removed;
     }
 
+    // The caller dispatches the events, once all shards are changed.
     void set_limits(const bandwidth& limit) noexcept
     {
-        update_and_dispatch([&](ready_list& ready) {
+        this->update([&](ready_list& ready) {
             const nanoseconds now = this->now();
             const gcra old = this->change_rule(limit, ready);
             this->convert(fresh_, old, now);
@@ -172,7 +173,7 @@ private:
                 }
                 if (table_.storage_needed() != 0)
                     table_.grow(storage);
-                static_cast<keyed_rate_limiter_slot&>(*made) = fresh_;
+                static_cast<keyed_rate_limiter_word&>(*made) = fresh_;
                 table_.insert(made);
                 remove_some(removed);
                 return made;
@@ -218,11 +219,11 @@ private:
             });
     }
 
-    void publish(keyed_rate_limiter_slot& slot, errc code, std::uint64_t n,
+    void publish(keyed_rate_limiter_word& word, errc code, std::uint64_t n,
                  nanoseconds retry_after) noexcept override
     {
         if (listeners_->has_listeners())
-            listeners_->publish({&static_cast<entry&>(slot), code, n, retry_after});
+            listeners_->publish({&static_cast<entry&>(word), code, n, retry_after});
     }
 
     // Runs f(ready) under the lock, then calls the listeners.
@@ -256,9 +257,9 @@ private:
     const std::shared_ptr<listeners_type> listeners_; // shared by all shards
     [[no_unique_address]] const Equal equal_;
     table table_;
-    // The slot of a new key, which may have been removed before. It is full when the last removed
+    // The word of a new key, which may have been removed before. It is full when the last removed
     // bucket was; so if the clock has gone back since, it is not full yet.
-    keyed_rate_limiter_slot fresh_;
+    keyed_rate_limiter_word fresh_;
     std::size_t cursor_ = 0;
 };
 
@@ -291,7 +292,7 @@ struct keyed_rate_limiter_request : rate_limiter_request_base {
     void prepare(keyed_rate_limiter_waiter& w) const noexcept
     {
         rate_limiter_request_base::prepare(w);
-        w.slot = entry.get();
+        w.word = entry.get();
     }
 
     Owner* owner;

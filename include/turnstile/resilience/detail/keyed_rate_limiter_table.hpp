@@ -5,7 +5,7 @@
 
 #include <turnstile/detail/util/key_table.hpp>
 #include <turnstile/detail/util/synchronization.hpp>
-#include <turnstile/resilience/detail/keyed_rate_limiter_waiter.hpp>
+#include <turnstile/resilience/detail/keyed_rate_limiter_bucket.hpp>
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
@@ -17,7 +17,7 @@ namespace turnstile::inline v0_1::detail {
 // A key with its bucket, as the table sees it. The table, operations and events share it; a node
 // that only the table refers to may be removed.
 template <class Threading>
-class keyed_rate_limiter_node : public keyed_rate_limiter_slot, public key_table_node {
+class keyed_rate_limiter_node : public keyed_rate_limiter_word, public key_table_node {
 public:
     using key_table_node::key_table_node;
     keyed_rate_limiter_node(const keyed_rate_limiter_node&) = delete;
