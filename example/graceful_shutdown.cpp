@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // SIGTERM stops a server on two threads, in order: it accepts no more connections, its background
-// job ends, its sessions finish what they are doing; and what is left after a deadline is cut off.
+// job ends, its sessions may continue until a deadline, and are then cancelled.
 #include <turnstile/sync/counter.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/work/cancellation_source.hpp>
@@ -28,7 +28,7 @@ struct server {
 
     asio::io_context& io;
     turnstile::cancellation_source stop;     // everything
-    turnstile::cancellation_source sessions; // what is cut off at the end
+    turnstile::cancellation_source sessions; // cancelled after the deadline
     turnstile::counter running;              // sessions
     tcp::acceptor acceptor;
 };

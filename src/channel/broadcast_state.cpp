@@ -21,6 +21,7 @@ void broadcast_state<Threading>::grant_receives(broadcast_subscription& s,
         return;
     for (std::uint64_t n = unreserved(s); n != 0 && !s.receives.empty(); --n) {
         waiter& w = take_front(s.receives);
+        --s.waiting;
         ++s.reserved;
         w.grant();
         ready.push_back(w);
@@ -50,6 +51,7 @@ template <class Decide>
 void broadcast_state<Threading>::decide_receives(broadcast_subscription& s, ready_list& ready,
                                                  Decide decide) noexcept
 {
+    s.waiting = 0;
     this->decide_each(s.receives, ready, decide);
     if (s.is_linked())
         s.unlink();
@@ -117,7 +119,7 @@ std::uint64_t broadcast_state<Threading>::available(broadcast_subscription& s) n
 template <class Threading>
 std::size_t broadcast_state<Threading>::waiting_receives(const broadcast_subscription& s) noexcept
 {
-    return this->guarded([&] { return s.receives.size(); });
+    return this->guarded([&] { return s.waiting; });
 }
 
 template <class Threading>
@@ -173,6 +175,7 @@ bool broadcast_state<Threading>::admit(waiter& w) noexcept
     if (!w.is_pending())
         return true;
     s.receives.push_back(w);
+    ++s.waiting;
     if (!s.is_linked())
         waiting_subscriptions_.push_back(s);
     return false;
@@ -183,6 +186,7 @@ void broadcast_state<Threading>::remove(waiter& w) noexcept
 {
     broadcast_subscription& s = *static_cast<broadcast_waiter&>(w).subscription;
     w.waiter_hook::unlink();
+    --s.waiting;
     if (s.receives.empty())
         s.unlink();
 }
@@ -211,6 +215,7 @@ void broadcast_state<Threading>::take_all(waiter_list& out) noexcept
     while (!waiting_subscriptions_.empty()) {
         broadcast_subscription& s = waiting_subscriptions_.front();
         out.splice(out.end(), s.receives);
+        s.waiting = 0;
         waiting_subscriptions_.pop_front();
     }
 }

@@ -126,7 +126,7 @@ void oneshot_state<Threading>::leave_sender() noexcept
 {
     this->update([&](ready_list& ready) {
         sender_alive_ = false;
-        this->decide_each(sender_queue_, ready, abort);
+        decide_sender_waits(ready, abort);
         if (phase_ == phase::open) {
             phase_ = phase::sender_gone;
             this->decide_each(this->queue_, ready, fail_with(errc::sender_gone));
@@ -151,20 +151,28 @@ error_code oneshot_state<Threading>::conclude_receiver_gone() noexcept
 template <class Threading>
 std::size_t oneshot_state<Threading>::waiting_at_sender() noexcept
 {
-    return this->guarded([&] { return sender_queue_.size(); });
+    return this->guarded([&] { return sender_waits_; });
 }
 
 template <class Threading>
 std::size_t oneshot_state<Threading>::waiting_at_receiver() noexcept
 {
-    return this->guarded([&] { return this->queue_.size(); });
+    return this->guarded([&] { return this->waiters() - sender_waits_; });
+}
+
+template <class Threading>
+template <class Decide>
+void oneshot_state<Threading>::decide_sender_waits(ready_list& ready, Decide decide) noexcept
+{
+    sender_waits_ = 0;
+    this->decide_each(sender_queue_, ready, decide);
 }
 
 template <class Threading>
 void oneshot_state<Threading>::close_receiver(ready_list& ready) noexcept
 {
     receiver_open_ = false;
-    this->decide_each(sender_queue_, ready, grant);
+    decide_sender_waits(ready, grant);
 }
 
 template <class Threading>
@@ -196,9 +204,18 @@ bool oneshot_state<Threading>::admit(waiter& w) noexcept
     w.decide(!is_at_sender    ? reserve_locked()
              : receiver_open_ ? wait_decision::pending()
                               : wait_decision::granted());
-    if (w.is_pending())
-        (is_at_sender ? sender_queue_ : this->queue_).push_back(w);
-    return !w.is_pending();
+    if (!w.is_pending())
+        return true;
+    (is_at_sender ? sender_queue_ : this->queue_).push_back(w);
+    sender_waits_ += is_at_sender ? 1 : 0;
+    return false;
+}
+
+template <class Threading>
+void oneshot_state<Threading>::remove(waiter& w) noexcept
+{
+    w.waiter_hook::unlink();
+    sender_waits_ -= static_cast<oneshot_waiter&>(w).is_at_sender ? 1 : 0;
 }
 
 template <class Threading>
@@ -213,6 +230,7 @@ void oneshot_state<Threading>::take_all(waiter_list& out) noexcept
 {
     out.splice(out.end(), this->queue_);
     out.splice(out.end(), sender_queue_);
+    sender_waits_ = 0;
 }
 
 template class oneshot_state<thread_safe>;

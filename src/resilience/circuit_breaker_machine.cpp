@@ -22,7 +22,7 @@ bool reaches(std::uint64_t part, std::uint64_t whole, std::uint64_t share) noexc
     return part * million >= whole * share;
 }
 
-// The deadline of a probe without one; max() marks a free slot.
+// The deadline of a probe without one; max() is that of a probe that is not out.
 constexpr nanoseconds no_deadline = nanoseconds::max() - nanoseconds(1);
 
 // A random number in [0, 1).
@@ -116,7 +116,7 @@ circuit_breaker_machine::circuit_breaker_machine(const circuit_breaker_options& 
       failure_share_(millionths(o.failure_rate)), slow_share_(millionths(o.slow_rate)),
       minimum_calls_(o.minimum_calls), slow_after_(o.slow_after),
       success_threshold_(o.success_threshold), probe_deadline_(o.probe_deadline),
-      slots_(o.probes, nanoseconds::max()), open_for_(o.open_for),
+      probe_deadlines_(o.probes, nanoseconds::max()), open_for_(o.open_for),
       longest_open_(std::max(o.longest_open, o.open_for)), open_growth_(o.open_growth),
       jitter_(o.jitter), has_generator_(static_cast<bool>(o.break_duration)),
       random_(o.seed ? *o.seed : detail::random_seed()),
@@ -148,15 +148,16 @@ std::optional<circuit_breaker_ticket> circuit_breaker_machine::admit(nanoseconds
 {
     if (state_ == circuit_state::closed)
         return circuit_breaker_ticket{generation_, times_calls() ? seen(now) : nanoseconds::zero()};
-    if (state_ == circuit_state::open || probes_out_ == slots_.size())
+    if (state_ == circuit_state::open || probes_out_ == probe_deadlines_.size())
         return std::nullopt;
     now = seen(now);
-    const auto slot = std::find(slots_.begin(), slots_.end(), nanoseconds::max());
-    *slot = std::min(saturating_add(now, probe_deadline_), no_deadline);
-    earliest_deadline_ = std::min(earliest_deadline_, *slot);
+    const auto deadline =
+        std::find(probe_deadlines_.begin(), probe_deadlines_.end(), nanoseconds::max());
+    *deadline = std::min(saturating_add(now, probe_deadline_), no_deadline);
+    earliest_deadline_ = std::min(earliest_deadline_, *deadline);
     ++probes_out_;
     return circuit_breaker_ticket{generation_, now,
-                                  static_cast<std::uint32_t>(slot - slots_.begin())};
+                                  static_cast<std::uint32_t>(deadline - probe_deadlines_.begin())};
 }
 
 bool circuit_breaker_machine::report(const circuit_breaker_ticket& ticket, call_outcome outcome,
@@ -219,7 +220,7 @@ bool circuit_breaker_machine::should_trip(const call_tally& tally) const noexcep
 bool circuit_breaker_machine::report_probe(const circuit_breaker_ticket& ticket,
                                            call_outcome outcome, nanoseconds now) noexcept
 {
-    slots_[ticket.slot] = nanoseconds::max();
+    probe_deadlines_[ticket.probe] = nanoseconds::max();
     --probes_out_;
     if (outcome == call_outcome::ignored)
         return false;
@@ -232,7 +233,7 @@ bool circuit_breaker_machine::report_probe(const circuit_breaker_ticket& ticket,
 // A probe without an outcome has failed at its deadline, even if `advance` comes later.
 bool circuit_breaker_machine::find_overdue(nanoseconds now) noexcept
 {
-    earliest_deadline_ = *std::min_element(slots_.begin(), slots_.end());
+    earliest_deadline_ = *std::min_element(probe_deadlines_.begin(), probe_deadlines_.end());
     return earliest_deadline_ <= now && trip_again(earliest_deadline_, false);
 }
 
@@ -244,7 +245,7 @@ void circuit_breaker_machine::enter(circuit_state state) noexcept
     ++generation_;
     forced_ = false;
     pending_ = false;
-    std::fill(slots_.begin(), slots_.end(), nanoseconds::max());
+    std::fill(probe_deadlines_.begin(), probe_deadlines_.end(), nanoseconds::max());
     earliest_deadline_ = nanoseconds::max();
     probes_out_ = 0;
     probe_successes_ = 0;
@@ -333,7 +334,8 @@ nanoseconds circuit_breaker_machine::next_change() const noexcept
 
 nanoseconds circuit_breaker_machine::retry_after(nanoseconds now) const noexcept
 {
-    const bool has_room = state_ == circuit_state::half_open && probes_out_ != slots_.size();
+    const bool has_room =
+        state_ == circuit_state::half_open && probes_out_ != probe_deadlines_.size();
     if (state_ == circuit_state::closed || has_room)
         return nanoseconds::zero();
     // The outcome of the probes decides. Their deadline does not help: it opens the circuit again.

@@ -36,9 +36,9 @@ rate_limiter_buckets<Threading>::rate_limiter_buckets(std::vector<bandwidth> lim
 {
     prepared_limits start(std::move(limits));
     set_first_rule(gcra(start.limits.front()), now);
-    close_fast_path();
+    disable_fast_path();
     change(start, now);
-    open_fast_path();
+    enable_fast_path();
 }
 
 template <class Threading>
@@ -75,27 +75,27 @@ auto rate_limiter_buckets<Threading>::try_take(nanoseconds now, std::uint64_t n,
 }
 
 template <class Threading>
-void rate_limiter_buckets<Threading>::close_fast_path() noexcept
+void rate_limiter_buckets<Threading>::disable_fast_path() noexcept
 {
-    set_bits(word_, closed);
+    set_bits(word_, disabled);
 }
 
 template <class Threading>
-void rate_limiter_buckets<Threading>::open_fast_path() noexcept
+void rate_limiter_buckets<Threading>::enable_fast_path() noexcept
 {
     if (is_single())
         word_.store(first_full() << 1, std::memory_order_release);
 }
 
 template <class Threading>
-nanoseconds rate_limiter_buckets<Threading>::opens(nanoseconds now, std::uint64_t n,
-                                                   std::uint64_t ahead) const noexcept
+nanoseconds rate_limiter_buckets<Threading>::allowed_at(nanoseconds now, std::uint64_t n,
+                                                        std::uint64_t ahead) const noexcept
 {
     nanoseconds latest = nanoseconds::min();
     each([&](std::size_t, const gcra& rule, gcra::ticks full) {
-        const gcra::ticks open =
-            rule.opens(full_after(rule, full, now, ahead), std::min(n, rule.burst()));
-        latest = std::max(latest, saturating_add(origin(), rule.time_of(open)));
+        const gcra::ticks allowed =
+            rule.allowed_at(full_after(rule, full, now, ahead), std::min(n, rule.burst()));
+        latest = std::max(latest, saturating_add(origin(), rule.time_of(allowed)));
     });
     return latest;
 }
@@ -127,7 +127,7 @@ rate_limiter_buckets<Threading>::not_full_until(const rate_limiter_receipt& rece
         return receipt.taken_at;
     nanoseconds full = receipt.not_full_until;
     for (std::uint64_t i = receipt.refunds_before; i != last; ++i) {
-        const refund& r = recent_[i % recent_.size()];
+        const refund_record& r = recent_[i % recent_.size()];
         if (r.full <= full)
             full = saturating_sub(full, r.amount);
     }
@@ -135,14 +135,14 @@ rate_limiter_buckets<Threading>::not_full_until(const rate_limiter_receipt& rece
 }
 
 template <class Threading>
-bool rate_limiter_buckets<Threading>::give_back(nanoseconds now, std::uint64_t n,
-                                                const rate_limiter_receipt& receipt) noexcept
+bool rate_limiter_buckets<Threading>::refund(nanoseconds now, std::uint64_t n,
+                                             const rate_limiter_receipt& receipt) noexcept
 {
     const std::uint64_t number = refunds_.load(std::memory_order_relaxed);
     if (receipt.is_of_earlier_limits(number))
         return false;
     peak_ = std::max(peak_, first_full());
-    refund r{not_full_until(receipt), nanoseconds::zero()};
+    refund_record r{not_full_until(receipt), nanoseconds::zero()};
     const nanoseconds idle = std::max(saturating_sub(now, r.full), nanoseconds::zero());
     change_each([&](const gcra& rule, gcra::ticks& full) {
         const gcra::ticks after = rule.refunded(full, n, rule.at(idle));

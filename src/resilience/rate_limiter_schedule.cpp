@@ -7,36 +7,36 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// A promise that is still in the list is orphaned: its reservation would keep the state alive.
+// A booking that is still in the list is orphaned: its reservation would keep the state alive.
 template <class Threading>
 rate_limiter_schedule<Threading>::~rate_limiter_schedule()
 {
-    promises_.clear_and_dispose([](rate_limiter_promise* promise) { delete promise; });
+    bookings_.clear_and_dispose([](rate_limiter_booking* booking) { delete booking; });
 }
 
-// --- Promises.
+// --- Bookings.
 
-// Applies the promises that are due before the waiter. If the waiter does not fit in front of the
+// Applies the bookings that are due before the waiter. If the waiter does not fit in front of the
 // remaining ones, it is due after the first of them at the earliest.
 template <class Threading>
 charge_time rate_limiter_schedule<Threading>::due(nanoseconds now, std::uint64_t n,
                                                   nanoseconds from) noexcept
 {
     for (;;) {
-        const nanoseconds open = this->opens(now, n, 0);
-        const charge_time when{std::max(open, from), open >= from};
-        if (promises_.empty())
+        const nanoseconds allowed = this->allowed_at(now, n, 0);
+        const charge_time when{std::max(allowed, from), allowed >= from};
+        if (bookings_.empty())
             return when;
-        const nanoseconds next = promises_.front().ready_at;
+        const nanoseconds next = bookings_.front().ready_at;
         if (next > when.time && fits(now, when, n, 0))
             return when;
         if (next > now)
             return {std::max(next, when.time)};
-        apply_first_promise();
+        apply_first_booking();
     }
 }
 
-// Whether n permits can be taken after `ahead` others, all of them before the first promise.
+// Whether n permits can be taken after `ahead` others, all of them before the first booking.
 template <class Threading>
 bool rate_limiter_schedule<Threading>::fits(nanoseconds now, charge_time when, std::uint64_t n,
                                             std::uint64_t ahead) noexcept
@@ -55,34 +55,34 @@ bool rate_limiter_schedule<Threading>::fits(nanoseconds now, charge_time when, s
 }
 
 template <class Threading>
-void rate_limiter_schedule<Threading>::apply_due_promises(nanoseconds now) noexcept
+void rate_limiter_schedule<Threading>::apply_due_bookings(nanoseconds now) noexcept
 {
-    while (has_promised() && promises_.front().ready_at <= now)
-        apply_first_promise();
+    while (has_bookings() && bookings_.front().ready_at <= now)
+        apply_first_booking();
 }
 
 template <class Threading>
-void rate_limiter_schedule<Threading>::apply_first_promise() noexcept
+void rate_limiter_schedule<Threading>::apply_first_booking() noexcept
 {
-    rate_limiter_promise& promise = promises_.front();
-    remove(promise);
+    rate_limiter_booking& booking = bookings_.front();
+    remove(booking);
     this->each([&](std::size_t i, const gcra& rule, gcra::ticks) {
         gcra::ticks& latest = bounds_[i].latest;
         if (latest != 0 && latest != gcra::end_of_time)
-            latest = rule.charged(latest, 0, promise.permits);
+            latest = rule.charged(latest, 0, booking.permits);
     });
-    promise.receipt = this->take({promise.ready_at, true}, promise.permits);
-    if (promise.is_orphaned)
-        delete &promise;
+    booking.receipt = this->take({booking.ready_at, true}, booking.permits);
+    if (booking.is_orphaned)
+        delete &booking;
 }
 
-// The other promises can be kept with the same `latest`, or with a later one.
+// The other bookings can be kept with the same `latest`, or with a later one.
 template <class Threading>
-void rate_limiter_schedule<Threading>::remove(rate_limiter_promise& promise) noexcept
+void rate_limiter_schedule<Threading>::remove(rate_limiter_booking& booking) noexcept
 {
-    promises_.erase(promises_.iterator_to(promise));
-    promised_permits_ -= promise.permits;
-    latest_is_early_ = has_promised();
+    bookings_.erase(bookings_.iterator_to(booking));
+    booked_permits_ -= booking.permits;
+    latest_is_early_ = has_bookings();
     if (!latest_is_early_)
         find_latest();
 }
@@ -93,10 +93,10 @@ void rate_limiter_schedule<Threading>::find_latest() noexcept
     this->each([&](std::size_t i, const gcra& rule, gcra::ticks) {
         gcra::ticks latest = gcra::end_of_time;
         std::uint64_t before = 0;
-        for (const rate_limiter_promise& promise : promises_) {
-            const gcra::ticks use = rule.at(this->since_origin(promise.ready_at));
-            latest = std::min(latest, rule.latest(use, promise.permits, before));
-            before += promise.permits;
+        for (const rate_limiter_booking& booking : bookings_) {
+            const gcra::ticks use = rule.at(this->since_origin(booking.ready_at));
+            latest = std::min(latest, rule.latest(use, booking.permits, before));
+            before += booking.permits;
         }
         bounds_[i].latest = latest;
     });
@@ -104,46 +104,46 @@ void rate_limiter_schedule<Threading>::find_latest() noexcept
 }
 
 template <class Threading>
-void rate_limiter_schedule<Threading>::reserve(rate_limiter_promise& promise, nanoseconds now,
+void rate_limiter_schedule<Threading>::reserve(rate_limiter_booking& booking, nanoseconds now,
                                                const rate_limiter_line& line) noexcept
 {
-    if (promise.ready_at <= now && line.empty()) {
-        promise.receipt = this->take({now}, promise.permits);
+    if (booking.ready_at <= now && line.empty()) {
+        booking.receipt = this->take({now}, booking.permits);
         note_change();
         return;
     }
     update_tails(now, line);
-    append_to_tails({std::max(promise.ready_at, tail_opens(promise.permits)), true},
-                    promise.permits);
-    promise.number = ++reservations_;
-    auto place = promises_.end();
-    while (place != promises_.begin() && std::prev(place)->ready_at > promise.ready_at)
+    append_to_tails({std::max(booking.ready_at, tail_allows_at(booking.permits)), true},
+                    booking.permits);
+    booking.number = ++reservations_;
+    auto place = bookings_.end();
+    while (place != bookings_.begin() && std::prev(place)->ready_at > booking.ready_at)
         --place;
-    const bool is_last = place == promises_.end();
-    promises_.insert(place, promise);
+    const bool is_last = place == bookings_.end();
+    bookings_.insert(place, booking);
     if (is_last) {
         this->each([&](std::size_t i, const gcra& rule, gcra::ticks) {
-            const gcra::ticks use = rule.at(this->since_origin(promise.ready_at));
+            const gcra::ticks use = rule.at(this->since_origin(booking.ready_at));
             bounds_[i].latest =
-                std::min(bounds_[i].latest, rule.latest(use, promise.permits, promised_permits_));
+                std::min(bounds_[i].latest, rule.latest(use, booking.permits, booked_permits_));
         });
     } else {
         find_latest();
     }
-    promised_permits_ += promise.permits;
+    booked_permits_ += booking.permits;
     if (line.empty())
-        apply_due_promises(now);
+        apply_due_bookings(now);
 }
 
 template <class Threading>
-void rate_limiter_schedule<Threading>::release(rate_limiter_promise& promise,
+void rate_limiter_schedule<Threading>::release(rate_limiter_booking& booking,
                                                nanoseconds now) noexcept
 {
-    if (!promise.is_outstanding()) {
-        give_back(now, promise.permits, promise.receipt);
+    if (!booking.is_outstanding()) {
+        refund(now, booking.permits, booking.receipt);
         return;
     }
-    remove(promise);
+    remove(booking);
     note_change();
 }
 
@@ -178,15 +178,15 @@ nanoseconds rate_limiter_schedule<Threading>::expected(nanoseconds now, std::uin
                                                        const rate_limiter_line& line) noexcept
 {
     if (this->is_single() || line.empty()) {
-        const nanoseconds open = this->opens(now, n, line.permits());
-        const charge_time when{std::max(open, now), open > now};
-        const bool is_first = promises_.empty() || promises_.front().ready_at > when.time;
+        const nanoseconds allowed = this->allowed_at(now, n, line.permits());
+        const charge_time when{std::max(allowed, now), allowed > now};
+        const bool is_first = bookings_.empty() || bookings_.front().ready_at > when.time;
         if (is_first && fits(now, when, n, line.permits()))
-            return open;
+            return allowed;
     }
     update_tails(now, line);
-    const nanoseconds open = tail_opens(n);
-    return has_promised() && line.empty() ? std::max(open, promises_.front().ready_at) : open;
+    const nanoseconds allowed = tail_allows_at(n);
+    return has_bookings() && line.empty() ? std::max(allowed, bookings_.front().ready_at) : allowed;
 }
 
 template <class Threading>
@@ -195,7 +195,7 @@ bool rate_limiter_schedule<Threading>::can_add(nanoseconds now, std::uint64_t n,
 {
     bool result = true;
     this->each([&](std::size_t, const gcra& rule, gcra::ticks full) {
-        const std::uint64_t ahead = line.permits() + promised_permits_ + n;
+        const std::uint64_t ahead = line.permits() + booked_permits_ + n;
         result = result && this->full_after(rule, full, now, ahead) != gcra::end_of_time;
     });
     return result;
@@ -206,10 +206,10 @@ void rate_limiter_schedule<Threading>::joining(rate_limiter_waiter& w, nanosecon
                                                const rate_limiter_line& line) noexcept
 {
     w.reservations_before = reservations_;
-    if (this->is_single() && promises_.empty())
+    if (this->is_single() && bookings_.empty())
         return; // predictions follow from the bucket
     update_tails(now, line);
-    append_to_tails({std::max(now, tail_opens(w.permits)), true}, w.permits);
+    append_to_tails({std::max(now, tail_allows_at(w.permits)), true}, w.permits);
 }
 
 // While the tails are simple they are not maintained; they are computed when they are needed.
@@ -241,39 +241,39 @@ void rate_limiter_schedule<Threading>::measure(nanoseconds now,
                                                const rate_limiter_line& line) noexcept
 {
     reset_tails();
-    auto promise = promises_.begin();
-    bool all_kept = true; // every promise can be kept in this order
-    const auto append_promises = [&](std::uint64_t last) {
-        for (; promise != promises_.end() && promise->number <= last; ++promise) {
-            all_kept = all_kept && tail_opens(promise->permits) <= promise->ready_at;
-            append_to_tails({promise->ready_at, true}, promise->permits);
+    auto booking = bookings_.begin();
+    bool all_kept = true; // every booking can be kept in this order
+    const auto append_bookings = [&](std::uint64_t last) {
+        for (; booking != bookings_.end() && booking->number <= last; ++booking) {
+            all_kept = all_kept && tail_allows_at(booking->permits) <= booking->ready_at;
+            append_to_tails({booking->ready_at, true}, booking->permits);
         }
     };
     line.each([&](const rate_limiter_waiter& w) {
-        append_promises(w.reservations_before);
-        append_to_tails({std::max(now, tail_opens(w.permits)), true}, w.permits);
+        append_bookings(w.reservations_before);
+        append_to_tails({std::max(now, tail_allows_at(w.permits)), true}, w.permits);
     });
-    append_promises(reservations_);
+    append_bookings(reservations_);
     if (!all_kept) {
-        // After a change of the limits a waiter may have to wait for promises behind it.
+        // After a change of the limits a waiter may have to wait for bookings behind it.
         reset_tails();
-        for (const rate_limiter_promise& p : promises_)
+        for (const rate_limiter_booking& p : bookings_)
             append_to_tails({p.ready_at, true}, p.permits);
-        const nanoseconds last = std::max(now, promises_.back().ready_at);
+        const nanoseconds last = std::max(now, bookings_.back().ready_at);
         line.each([&](const rate_limiter_waiter& w) {
-            append_to_tails({std::max(last, tail_opens(w.permits)), true}, w.permits);
+            append_to_tails({std::max(last, tail_allows_at(w.permits)), true}, w.permits);
         });
     }
     changes_ = 0;
 }
 
 template <class Threading>
-nanoseconds rate_limiter_schedule<Threading>::tail_opens(std::uint64_t n) const noexcept
+nanoseconds rate_limiter_schedule<Threading>::tail_allows_at(std::uint64_t n) const noexcept
 {
     nanoseconds latest = nanoseconds::min();
     this->each([&](std::size_t i, const gcra& rule, gcra::ticks) {
-        const gcra::ticks open = rule.opens(bounds_[i].tail, std::min(n, rule.burst()));
-        latest = std::max(latest, saturating_add(this->origin(), rule.time_of(open)));
+        const gcra::ticks allowed = rule.allowed_at(bounds_[i].tail, std::min(n, rule.burst()));
+        latest = std::max(latest, saturating_add(this->origin(), rule.time_of(allowed)));
     });
     return latest;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <turnstile/resilience/detail/admitted_call.hpp>
+#include <turnstile/resilience/detail/retry_rules.hpp>
 #include <turnstile/resilience/rejection.hpp>
 
 #include <exception>
@@ -26,6 +27,11 @@ bool is_refusal(const failure& f) noexcept
     if (code == errc::circuit_open || code == errc::rejected || code == errc::rate_limited)
         return true;
     return f.exception() && is_rejection(f.exception());
+}
+
+bool is_retryable(const failure& f) noexcept
+{
+    return detail::is_transient(f) && (!is_refusal(f) || detail::delay_of_rejection(f));
 }
 
 call_outcome detail::default_outcome(const failure& f) noexcept

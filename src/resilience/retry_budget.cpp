@@ -26,60 +26,70 @@ retry_budget::retry_budget(const retry_budget_options& o)
     : per_call_(checked(o.per_call, 0, "retry_budget: per_call must not be negative")),
       per_second_(checked(o.per_second, 0, "retry_budget: per_second must not be negative")),
       capacity_(checked(o.capacity, 1, "retry_budget: capacity must be 1 or more")),
-      balance_(capacity_)
+      balance_(capacity_), listeners_(std::make_shared<listeners_type>())
 {
+}
+
+retry_budget::~retry_budget() { listeners_->close(); }
+
+template <class F>
+bool retry_budget::update(F f) noexcept
+{
+    std::shared_ptr<listeners_type> pending; // a listener may destroy the budget
+    const bool result = [&] {
+        const std::lock_guard lock(mutex_);
+        const bool returned = f();
+        if (listeners_->has_pending_events())
+            pending = listeners_;
+        return returned;
+    }();
+    if (pending)
+        pending->dispatch();
+    return result;
 }
 
 void retry_budget::deposit(nanoseconds now) noexcept
 {
-    {
-        const std::lock_guard lock(mutex_);
+    update([&] {
         refill(now);
         add(per_call_);
         ++deposits_;
         if (balance_ >= token)
             note(false);
-    }
-    if (listeners_.has_listeners())
-        listeners_.dispatch();
+        return true;
+    });
 }
 
 bool retry_budget::withdraw(nanoseconds now) noexcept
 {
-    bool enough = false;
-    {
-        const std::lock_guard lock(mutex_);
+    return update([&] {
         refill(now);
-        enough = balance_ >= token;
+        const bool enough = balance_ >= token;
         balance_ -= enough ? token : 0;
         ++(enough ? withdrawals_ : refusals_);
         note(!enough);
-    }
-    if (listeners_.has_listeners())
-        listeners_.dispatch();
-    return enough;
+        return enough;
+    });
 }
 
 void retry_budget::refund() noexcept
 {
-    {
-        const std::lock_guard lock(mutex_);
+    update([&] {
         add(token);
         --withdrawals_;
         note(false);
-    }
-    if (listeners_.has_listeners())
-        listeners_.dispatch();
+        return true;
+    });
 }
 
 listener_id retry_budget::add_listener(std::function<void(const retry_budget_event&)> listener)
 {
-    return listeners_.add(std::move(listener));
+    return listeners_->add(std::move(listener));
 }
 
-bool retry_budget::remove_listener(listener_id id) noexcept { return listeners_.remove(id); }
+bool retry_budget::remove_listener(listener_id id) noexcept { return listeners_->remove(id); }
 
-std::uint64_t retry_budget::dropped_events() const noexcept { return listeners_.dropped(); }
+std::uint64_t retry_budget::dropped_events() const noexcept { return listeners_->dropped(); }
 
 retry_budget_stats retry_budget::stats() const noexcept
 {
@@ -90,8 +100,8 @@ retry_budget_stats retry_budget::stats() const noexcept
 void retry_budget::note(bool exhausted) noexcept
 {
     if (std::exchange(exhausted_, exhausted) != exhausted)
-        listeners_.publish(exhausted ? retry_budget_event::exhausted
-                                     : retry_budget_event::available);
+        listeners_->publish(exhausted ? retry_budget_event::exhausted
+                                      : retry_budget_event::available);
 }
 
 void retry_budget::refill(nanoseconds now) noexcept

@@ -34,34 +34,34 @@ bool barrier_state<Threading>::is_round_complete() const noexcept
     return parties == 0 ? all_dropped_ : arrived_.load(relaxed) >= parties;
 }
 
-// More parties than a round needs may have arrived while the previous round was closed.
+// More parties than a round needs may have arrived while the previous round had ended.
 template <class Threading>
-void barrier_state<Threading>::close_round() noexcept
+void barrier_state<Threading>::end_round() noexcept
 {
     const std::size_t arrived = arrived_.load(relaxed);
     const std::size_t parties = parties_.load(relaxed);
     if (arrived <= parties) {
-        closed_round_.splice(closed_round_.end(), this->queue_);
+        ended_round_.splice(ended_round_.end(), this->queue_);
         arrived_.store(0, release_order);
     } else {
         for (std::size_t i = 0; i != parties; ++i)
-            closed_round_.push_back(take_front(this->queue_));
+            ended_round_.push_back(take_front(this->queue_));
         arrived_.store(arrived - parties, release_order);
     }
-    if (!closed_round_.empty())
-        last_closed_ticket_ = static_cast<barrier_waiter&>(closed_round_.back()).ticket;
+    if (!ended_round_.empty())
+        last_ended_arrival_ = static_cast<barrier_waiter&>(ended_round_.back()).arrival;
     all_dropped_ = false;
-    is_round_closed_ = true;
+    has_ended_round_ = true;
     round_decision_ = wait_decision::granted();
 }
 
-// Grants the closed round, and returns its size.
+// Grants the ended round, and returns its size.
 template <class Threading>
 std::size_t barrier_state<Threading>::grant_round(ready_list& ready) noexcept
 {
     std::size_t index = 0;
-    while (!closed_round_.empty()) {
-        auto& w = static_cast<barrier_waiter&>(take_front(closed_round_));
+    while (!ended_round_.empty()) {
+        auto& w = static_cast<barrier_waiter&>(take_front(ended_round_));
         w.index = index++;
         w.grant();
         ready.push_back(w);
@@ -82,7 +82,7 @@ std::exception_ptr barrier_state<Threading>::run_action() noexcept
     }
 }
 
-// Called without the lock after close_round(): runs the action, then grants the round, and does the
+// Called without the lock after end_round(): runs the action, then grants the round, and does the
 // same for each round that has become complete meanwhile. Returns the decision of the first round,
 // and in `index` its size.
 template <class Threading>
@@ -100,10 +100,10 @@ wait_decision barrier_state<Threading>::finish_round(std::size_t& index) noexcep
             }
             const wait_decision round = round_decision_;
             const std::size_t size = grant_round(ready);
-            is_round_closed_ = !broken_.load(relaxed) && is_round_complete();
-            if (is_round_closed_)
-                close_round();
-            return std::tuple(round, size, is_round_closed_);
+            has_ended_round_ = !broken_.load(relaxed) && is_round_complete();
+            if (has_ended_round_)
+                end_round();
+            return std::tuple(round, size, has_ended_round_);
         });
     };
 
@@ -117,22 +117,22 @@ wait_decision barrier_state<Threading>::finish_round(std::size_t& index) noexcep
 template <class Threading>
 wait_decision barrier_state<Threading>::try_arrive_last(std::size_t& index) noexcept
 {
-    bool closed = false;
+    bool ended = false;
     const wait_decision decision = this->update([&](ready_list& ready) {
         const wait_decision refused = refusal();
-        if (!refused.is_pending() || is_round_closed_ ||
+        if (!refused.is_pending() || has_ended_round_ ||
             arrived_.load(relaxed) + 1 != parties_.load(relaxed))
             return refused;
-        close_round();
+        end_round();
         if (action_) {
-            closed = true;
+            ended = true;
         } else {
             index = grant_round(ready);
-            is_round_closed_ = false;
+            has_ended_round_ = false;
         }
         return wait_decision::granted();
     });
-    return closed ? finish_round(index) : decision;
+    return ended ? finish_round(index) : decision;
 }
 
 template <class Threading>
@@ -156,12 +156,12 @@ bool barrier_state<Threading>::admit(waiter& w) noexcept
     w.decide(refused);
     if (!w.is_pending())
         return true;
-    self.ticket = ++tickets_;
+    self.arrival = ++arrivals_;
     this->queue_.push_back(w);
     const std::size_t arrived = arrived_.load(relaxed) + 1;
     arrived_.store(arrived, release_order);
-    if (arrived >= parties_.load(relaxed) && !is_round_closed_) [[unlikely]] {
-        close_round();
+    if (arrived >= parties_.load(relaxed) && !has_ended_round_) [[unlikely]] {
+        end_round();
         *self.completes_round = true;
         intrusive_ptr_add_ref(this); // start() drops it after finish_round()
     }
@@ -171,7 +171,7 @@ bool barrier_state<Threading>::admit(waiter& w) noexcept
 template <class Threading>
 wait_decision barrier_state<Threading>::arrive_and_drop(std::size_t n) noexcept
 {
-    bool closed = false;
+    bool ended = false;
     const wait_decision decision = this->update([&](ready_list&) {
         const std::size_t parties = parties_.load(relaxed);
         const std::size_t arrived = arrived_.load(relaxed);
@@ -183,12 +183,12 @@ wait_decision barrier_state<Threading>::arrive_and_drop(std::size_t n) noexcept
         if (broken_.load(relaxed))
             return wait_decision::granted();
         all_dropped_ = n == parties;
-        closed = !is_round_closed_ && is_round_complete();
-        if (closed)
-            close_round();
+        ended = !has_ended_round_ && is_round_complete();
+        if (ended)
+            end_round();
         return wait_decision::granted();
     });
-    if (closed) {
+    if (ended) {
         std::size_t index = 0;
         finish_round(index);
     }
@@ -204,18 +204,18 @@ void barrier_state<Threading>::fail(waiter_list& waiters, ready_list& ready) noe
 template <class Threading>
 void barrier_state<Threading>::fail_all(ready_list& ready) noexcept
 {
-    fail_closed_round(wait_decision::refused(errc::broken));
-    fail(closed_round_, ready);
+    fail_ended_round(wait_decision::refused(errc::broken));
+    fail(ended_round_, ready);
     fail(this->queue_, ready);
     arrived_.store(0, release_order);
 }
 
-// Gives the closed round, if there is one, this decision. It also holds for an arrival that is not
+// Gives the ended round, if there is one, this decision. It also holds for an arrival that is not
 // in the list, because it has completed the round without waiting.
 template <class Threading>
-void barrier_state<Threading>::fail_closed_round(wait_decision decision) noexcept
+void barrier_state<Threading>::fail_ended_round(wait_decision decision) noexcept
 {
-    if (is_round_closed_ && round_decision_.is_granted())
+    if (has_ended_round_ && round_decision_.is_granted())
         round_decision_ = decision;
 }
 
@@ -239,12 +239,12 @@ void barrier_state<Threading>::abort() noexcept
     });
 }
 
-// The arrival of a cancelled waiter stays counted once its round is closed.
+// The arrival of a cancelled waiter stays counted once its round has ended.
 template <class Threading>
 void barrier_state<Threading>::remove(waiter& w) noexcept
 {
     w.waiter_hook::unlink();
-    if (static_cast<barrier_waiter&>(w).ticket <= last_closed_ticket_)
+    if (static_cast<barrier_waiter&>(w).arrival <= last_ended_arrival_)
         return;
     arrived_.store(arrived_.load(relaxed) - 1, release_order);
     if (cancelling_breaks_)
@@ -263,8 +263,8 @@ void barrier_state<Threading>::reconsider(ready_list& ready) noexcept
 template <class Threading>
 void barrier_state<Threading>::take_all(waiter_list& out) noexcept
 {
-    fail_closed_round(wait_decision::aborted());
-    out.splice(out.end(), closed_round_);
+    fail_ended_round(wait_decision::aborted());
+    out.splice(out.end(), ended_round_);
     wait_state<Threading>::take_all(out);
     arrived_.store(0, release_order);
 }

@@ -11,7 +11,7 @@ shared_mutex_waiter* head_of(waiter_list& queue) noexcept
 
 bool came_before(const shared_mutex_waiter* a, const shared_mutex_waiter* b) noexcept
 {
-    return a && (!b || a->ticket < b->ticket);
+    return a && (!b || a->arrival < b->arrival);
 }
 
 } // namespace
@@ -109,7 +109,7 @@ bool shared_mutex_state<Threading>::admit(waiter& queued) noexcept
         w.fail(errc::upgrade_conflict);
         return true;
     }
-    w.ticket = arrivals_++;
+    w.arrival = arrivals_++;
     queue_of(w).push_back(w);
     serve_with(word, [](waiter&) {}); // an arrival can only make its own grant possible
     return !w.is_pending();

@@ -4,21 +4,21 @@
 namespace turnstile::inline v0_1::detail {
 
 template <class Threading>
-keyed_mutex_node* keyed_mutex_state<Threading>::find(std::size_t hash, std::uint64_t seen,
-                                                     keyed_mutex_node* made, table::room& room,
-                                                     std::size_t& room_needed) noexcept
+keyed_mutex_node*
+keyed_mutex_state<Threading>::find(std::size_t hash, std::uint64_t seen, keyed_mutex_node* made,
+                                   table::storage& storage, std::size_t& storage_needed) noexcept
 {
     return this->guarded([&]() -> keyed_mutex_node* {
-        room_needed = 0;
+        storage_needed = 0;
         keyed_mutex_node* n = table_.next(hash, seen);
         if (!n && made) {
-            const std::size_t needed = table_.room_needed();
-            if (needed > room.size) {
-                room_needed = needed;
+            const std::size_t needed = table_.storage_needed();
+            if (needed > storage.size) {
+                storage_needed = needed;
                 return nullptr;
             }
             if (needed != 0)
-                table_.grow(room);
+                table_.grow(storage);
             table_.insert(*made);
             made->is_locked = true;
             ++locked_;

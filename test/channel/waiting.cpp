@@ -109,6 +109,55 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_broadcast_counts_the_receives_of_all_receivers, 
     kit::run(io);
 }
 
+// Each way in which a wait ends is counted.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_wait_is_not_counted, Threading, kit::policies)
+{
+    kit::drained_context io;
+    queue_of<Threading> q(io, 1);
+    BOOST_TEST(q.try_push(1));
+    operation join;
+    operation push;
+    q.async_join(join.ended());
+    q.async_join(ignore);
+    q.async_push(2, push.ended());
+    expect_waiting(q, 1, 0, 2);
+    join.cancel();
+    expect_waiting(q, 1, 0, 1);
+
+    turnstile::basic_broadcast<int, asio::any_io_executor, Threading> b(io, 2);
+    auto receiver = b.subscribe();
+    operation receive;
+    receiver.async_receive(asio::bind_cancellation_slot(receive.signal.slot(), ignore));
+    receiver.async_receive(ignore);
+    BOOST_TEST(receiver.waiting() == 2U);
+    receive.cancel();
+    BOOST_TEST(receiver.waiting() == 1U);
+    b.close();
+    BOOST_TEST(receiver.waiting() == 0U);
+
+    turnstile::basic_oneshot<int, asio::any_io_executor, Threading> o(io);
+    operation received;
+    operation gone;
+    o.receiver.async_receive(asio::bind_cancellation_slot(received.signal.slot(), ignore));
+    o.receiver.async_receive(ignore);
+    o.sender.async_wait_receiver_gone(gone.ended());
+    o.sender.async_wait_receiver_gone(ignore);
+    gone.cancel();
+    BOOST_TEST(o.sender.waiting() == 1U);
+    BOOST_TEST(o.receiver.waiting() == 2U);
+    received.cancel();
+    BOOST_TEST(o.sender.waiting() == 1U);
+    BOOST_TEST(o.receiver.waiting() == 1U);
+    {
+        const auto destroyed = std::move(o.receiver);
+    }
+    BOOST_TEST(o.sender.waiting() == 0U);
+
+    q.close(close_mode::discard);
+    expect_waiting(q, 0, 0, 0);
+    kit::run(io);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_watch_counts_both_kinds_of_waits, Threading, kit::policies)
 {
     kit::drained_context io;

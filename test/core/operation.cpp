@@ -108,6 +108,9 @@ static_assert(
 static_assert(!detail::result_traits<void()>::reports_failure);
 static_assert(!detail::result_traits<void(int, error_code)>::reports_failure);
 
+static_assert(std::is_convertible_v<errc, failure>);
+static_assert(!std::is_convertible_v<int, failure>);
+
 const auto throws = [](auto exception) { return failure(std::make_exception_ptr(exception)); };
 const error_code no_memory = make_error_code(boost::system::errc::not_enough_memory);
 const error_code refused = asio::error::connection_refused;
@@ -122,6 +125,8 @@ BOOST_AUTO_TEST_CASE(a_failure_has_a_code_whatever_its_form)
     BOOST_TEST(!failure(std::exception_ptr()));
     BOOST_TEST(failure().code() == error_code());
     BOOST_TEST(failure(refused).code() == refused);
+    BOOST_TEST(failure(errc::timed_out).code() == errc::timed_out);
+    BOOST_TEST(failure(asio::error::operation_aborted).is_cancelled());
     BOOST_TEST(!failure(refused).exception());
     BOOST_TEST(throws(system_error(refused)).code() == refused);
     BOOST_TEST(throws(std::system_error(std::make_error_code(std::errc::io_error))).code() ==

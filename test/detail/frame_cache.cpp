@@ -20,7 +20,7 @@
 namespace {
 
 namespace asio = boost::asio;
-using turnstile::detail::frame_slot;
+namespace detail = turnstile::detail;
 
 constexpr bool keeps_frames = TURNSTILE_KEEPS_FRAMES;
 
@@ -46,25 +46,25 @@ BOOST_AUTO_TEST_SUITE(frame_cache)
 
 BOOST_AUTO_TEST_CASE(a_freed_frame_is_used_for_the_next_call)
 {
-    using memory = frame_slot<promise<struct next_one>>;
+    using memory = detail::frame_cache<promise<struct next_one>>;
     void* const first = memory::take(100);
-    memory::give_back(first, 100);
+    memory::put(first, 100);
     void* const second = memory::take(100);
     BOOST_TEST((second == first) == keeps_frames);
-    memory::give_back(second, 100);
+    memory::put(second, 100);
 }
 
 BOOST_AUTO_TEST_CASE(a_thread_keeps_one_frame_and_frees_it_when_the_thread_ends)
 {
     using from = promise<struct keeps_one>;
-    using memory = frame_slot<from>;
+    using memory = detail::frame_cache<from>;
     std::size_t kept = 0;
     std::thread([&] {
         void* const a = memory::take(100);
         void* const b = memory::take(100);
         BOOST_TEST(a != b);
-        memory::give_back(a, 100);
-        memory::give_back(b, 100);
+        memory::put(a, 100);
+        memory::put(b, 100);
         kept = from::in_use.size();
     }).join();
     BOOST_TEST(kept == (keeps_frames ? 1U : 0U));
@@ -74,9 +74,9 @@ BOOST_AUTO_TEST_CASE(a_thread_keeps_one_frame_and_frees_it_when_the_thread_ends)
 BOOST_AUTO_TEST_CASE(a_large_frame_is_not_kept)
 {
     using from = promise<struct large>;
-    using memory = frame_slot<from>;
+    using memory = detail::frame_cache<from>;
     void* const frame = memory::take(2000);
-    memory::give_back(frame, 2000);
+    memory::put(frame, 2000);
     BOOST_TEST(from::in_use.empty());
 }
 
@@ -84,24 +84,24 @@ BOOST_AUTO_TEST_CASE(a_large_frame_is_not_kept)
 BOOST_AUTO_TEST_CASE(a_kept_frame_is_not_used_for_another_size)
 {
     using from = promise<struct another_size>;
-    using memory = frame_slot<from>;
+    using memory = detail::frame_cache<from>;
     void* const small = memory::take(100);
-    memory::give_back(small, 100);
+    memory::put(small, 100);
     void* const large = memory::take(200);
     BOOST_TEST(large != small);
-    memory::give_back(large, 200);
+    memory::put(large, 200);
     BOOST_TEST(from::in_use.count(large) == 0U);
     void* const again = memory::take(100);
     BOOST_TEST((again == small) == keeps_frames);
-    memory::give_back(again, 100);
+    memory::put(again, 100);
 }
 
 BOOST_AUTO_TEST_CASE(a_frame_may_be_freed_on_another_thread)
 {
     using from = promise<struct another_thread>;
-    using memory = frame_slot<from>;
+    using memory = detail::frame_cache<from>;
     void* const frame = memory::take(100);
-    std::thread([&] { memory::give_back(frame, 100); }).join();
+    std::thread([&] { memory::put(frame, 100); }).join();
     BOOST_TEST(from::in_use.empty());
 }
 
@@ -110,35 +110,35 @@ struct promise_without_memory {};
 
 BOOST_AUTO_TEST_CASE(a_promise_without_operator_new_uses_the_heap)
 {
-    using memory = frame_slot<promise_without_memory>;
+    using memory = detail::frame_cache<promise_without_memory>;
     void* const a = memory::take(100);
     void* const b = memory::take(100);
     BOOST_TEST(a != b);
-    memory::give_back(a, 100);
-    memory::give_back(b, 100);
+    memory::put(a, 100);
+    memory::put(b, 100);
 }
 
 // Constructed before the thread keeps a frame, and so destroyed after the cache.
 template <class Memory>
 struct frees_frame_late {
-    ~frees_frame_late() { Memory::give_back(frame, 100); }
+    ~frees_frame_late() { Memory::put(frame, 100); }
     void* frame;
 };
 
 BOOST_AUTO_TEST_CASE(a_frame_that_is_freed_after_the_cache_goes_to_the_heap)
 {
     using from = promise<struct late>;
-    using memory = frame_slot<from>;
+    using memory = detail::frame_cache<from>;
     std::thread([&] {
         static thread_local const frees_frame_late<memory> late{memory::take(100)};
         BOOST_TEST(late.frame != nullptr);
         void* const other = memory::take(100);
-        memory::give_back(other, 100);
+        memory::put(other, 100);
     }).join();
     BOOST_TEST(from::in_use.empty());
 }
 
-asio::awaitable<std::unique_ptr<int>> value(turnstile::detail::frame_cache, int n)
+asio::awaitable<std::unique_ptr<int>> value(detail::cached_frame, int n)
 {
     if (n < 0)
         throw std::out_of_range("negative");

@@ -421,7 +421,7 @@ BOOST_AUTO_TEST_CASE(only_the_probe_that_hangs_is_overdue)
     BOOST_TEST(b.state() == circuit_state::open);
 }
 
-BOOST_AUTO_TEST_CASE(a_deadline_at_the_end_of_time_still_takes_a_slot)
+BOOST_AUTO_TEST_CASE(a_deadline_at_the_end_of_time_still_counts_as_outstanding)
 {
     auto options = three_in_a_row();
     options.probe_deadline = nanoseconds::max();

@@ -29,7 +29,7 @@ struct bucket {
         full = rule.charged(full, rule.at(now), n);
         return true;
     }
-    nanoseconds next(std::uint64_t n = 1) const { return rule.time_of(rule.opens(full, n)); }
+    nanoseconds next(std::uint64_t n = 1) const { return rule.time_of(rule.allowed_at(full, n)); }
 
     gcra rule;
     gcra::ticks full = 0;

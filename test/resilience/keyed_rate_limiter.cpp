@@ -314,6 +314,34 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(listeners_are_called_one_at_a_time, P, kit::polici
     BOOST_TEST(keys.size() == 40U);
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_listener_may_destroy_the_limiter, P, kit::policies)
+{
+    enum class cause { attempt, change_of_the_limits };
+    for (const cause why : {cause::attempt, cause::change_of_the_limits}) {
+        kit::drained_context io;
+        auto l = std::make_unique<keyed_of<int, P>>(io, per_second(10, 5));
+        std::vector<completion> waits(20); // in several shards
+        for (int key = 0; key != 20; ++key) {
+            BOOST_TEST(l->try_acquire(key, 5));
+            l->async_acquire(key, 5, waits[static_cast<std::size_t>(key)].handler(nothing));
+        }
+        int events = 0;
+        l->add_listener([&](const auto&) {
+            ++events;
+            l.reset();
+        });
+        if (why == cause::attempt)
+            BOOST_TEST(!l->try_acquire(1, 6));
+        else
+            l->set_limits(per_second(10, 2)); // refuses all waiters
+        BOOST_TEST(!l);
+        BOOST_TEST(events == 1); // no listener is called after the limiter was destroyed
+        kit::run(io);
+        for (const completion& w : waits)
+            BOOST_TEST((why == cause::attempt ? w.aborted() : w.error() == errc::too_large));
+    }
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(limits_on_the_wait_hold_for_each_key, P, kit::policies)
 {
     kit::drained_context io;

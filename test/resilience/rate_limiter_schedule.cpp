@@ -22,8 +22,8 @@ namespace {
 using turnstile::bandwidth;
 using turnstile::nanoseconds;
 using turnstile::per_second;
+using turnstile::detail::rate_limiter_booking;
 using turnstile::detail::rate_limiter_line;
-using turnstile::detail::rate_limiter_promise;
 using turnstile::detail::rate_limiter_receipt;
 using turnstile::detail::rate_limiter_waiter;
 using namespace std::chrono_literals;
@@ -35,9 +35,9 @@ template <class Schedule>
 void set_limit(Schedule& s, const bandwidth& limit, nanoseconds now)
 {
     typename Schedule::prepared_limits next(std::vector{limit});
-    s.close_fast_path();
+    s.disable_fast_path();
     s.change(next, now);
-    s.open_fast_path(rate_limiter_line());
+    s.enable_fast_path(rate_limiter_line());
 }
 
 BOOST_AUTO_TEST_SUITE(rate_limiter_schedule)
@@ -79,9 +79,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_change_makes_the_word_larger_than_it_has_ever_be
             }
             case 1:
                 if (!taken.empty()) {
-                    s.close_fast_path();
-                    s.give_back(now, 1, taken.back());
-                    s.open_fast_path(rate_limiter_line());
+                    s.disable_fast_path();
+                    s.refund(now, 1, taken.back());
+                    s.enable_fast_path(rate_limiter_line());
                     taken.pop_back();
                 }
                 break;
@@ -105,8 +105,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_change_after_a_refund_exceeds_the_word_before_it
     rate_limiter_receipt receipt;
     BOOST_TEST((s.try_take(now, 5, receipt) == schedule_of<P>::fast_result::taken));
     const std::uint64_t largest = s.word();
-    s.close_fast_path();
-    s.give_back(now, 5, receipt);
+    s.disable_fast_path();
+    s.refund(now, 5, receipt);
     BOOST_TEST(s.word() < largest);
     set_limit(s, per_second(10, 5), now);
     BOOST_TEST(s.word() > largest);
@@ -120,16 +120,16 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_line_is_measured_once_for_64_waiters_and_change,
     const nanoseconds now = 5s;
     schedule_of<P> s({per_second(1, 1)}, now);
     BOOST_TEST((s.try_take(now, 1) == schedule_of<P>::fast_result::taken));
-    s.close_fast_path();
+    s.disable_fast_path();
     const auto run = [](turnstile::detail::waiter&, turnstile::detail::task_action) {};
     std::deque<rate_limiter_waiter> waiters;
     rate_limiter_line line;
     const auto join = [&] { line.push_back(s, waiters.emplace_back(run), now); };
     for (std::size_t i = 0; i != count; ++i)
         join();
-    rate_limiter_promise promise;
-    promise.ready_at = s.expected(now, 1, line);
-    s.reserve(promise, now, line);
+    rate_limiter_booking booking;
+    booking.ready_at = s.expected(now, 1, line);
+    s.reserve(booking, now, line);
     line.remove(s, waiters.front(), now); // one change
     join();                               // in the place of the first waiter
     const nanoseconds before = s.expected(now, 1, line);
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_line_is_measured_once_for_64_waiters_and_change,
         waiters[5].permits += 2;
         BOOST_TEST(s.expected(now, 1, line).count() == after.count());
     }
-    s.release(promise, now);
+    s.release(booking, now);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

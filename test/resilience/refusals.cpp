@@ -88,6 +88,22 @@ BOOST_AUTO_TEST_CASE(a_refusal_is_recognised_in_either_form)
     BOOST_TEST(!turnstile::is_refusal(failure()));
 }
 
+BOOST_AUTO_TEST_CASE(is_retryable_is_the_default_rule_of_a_retry)
+{
+    for (const failure& f :
+         {failure(errc::timed_out), failure(errc::invalid_argument), failure(errc::circuit_open),
+          failure(asio::error::connection_refused), thrown(std::runtime_error("")),
+          thrown(std::logic_error("")), thrown(rejection(errc::circuit_open, 1s)),
+          thrown(rejection(errc::circuit_open, nanoseconds::max())),
+          thrown(rejection(errc::timed_out, nanoseconds::max()))}) {
+        BOOST_TEST_INFO(f.code().message());
+        BOOST_TEST(turnstile::is_retryable(f) == (attempts_at(f) > 1));
+        BOOST_TEST(attempts_at(f, {.retry_if = turnstile::is_retryable}) == attempts_at(f));
+    }
+    BOOST_TEST(!turnstile::is_retryable(failure()));
+    BOOST_TEST(turnstile::is_retryable(error_code(errc::timed_out)));
+}
+
 BOOST_AUTO_TEST_CASE(a_breaker_that_is_twice_on_one_path_recovers)
 {
     breaker_type breaker(io, {.window = turnstile::consecutive_failures{1}, .open_for = 1s});

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -146,6 +147,29 @@ BOOST_AUTO_TEST_CASE(listeners_are_told_when_it_is_exhausted_and_when_it_is_not)
     BOOST_TEST(budget.withdraw(0s));
     BOOST_TEST(!budget.withdraw(0s));
     BOOST_TEST(told.size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_listener_may_destroy_the_budget)
+{
+    using turnstile::retry_budget_event;
+    const retry_budget_options options{.per_call = 1, .per_second = 0, .capacity = 1};
+    for (const int step : {0, 1, 2}) {
+        auto budget = std::make_unique<retry_budget>(options);
+        BOOST_TEST(budget->withdraw(0s));
+        if (step != 0)
+            BOOST_TEST(!budget->withdraw(0s));
+        budget->add_listener([&](const retry_budget_event&) { budget.reset(); });
+        budget->add_listener([](const retry_budget_event&) {
+            BOOST_ERROR("called after the budget was destroyed");
+        });
+        if (step == 0)
+            BOOST_TEST(!budget->withdraw(0s));
+        else if (step == 1)
+            budget->deposit(0s);
+        else
+            budget->refund();
+        BOOST_TEST(!budget);
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

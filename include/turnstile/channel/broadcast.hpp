@@ -96,8 +96,8 @@ public:
     auto async_receive(Token&& token = Token())
     {
         return detail::start_wait(
-            detail::broadcast_request<basic_broadcast_receiver>{&this->state(), &subscription(),
-                                                                &this->executor()},
+            detail::broadcast_request<basic_broadcast_receiver>{{&this->state(), &this->executor()},
+                                                                &subscription()},
             std::forward<Token>(token));
     }
 

@@ -123,7 +123,7 @@ public:
     {
         return detail::start_wait(
             detail::oneshot_receiver_gone_request<T, Executor, Threading>{
-                {&this->state(), &this->executor()}},
+                {{&this->state(), &this->executor()}}},
             std::forward<Token>(token));
     }
 
@@ -192,7 +192,7 @@ public:
     {
         return detail::start_wait(
             detail::oneshot_receive_request<T, Executor, Threading>{
-                {&this->state(), &this->executor()}},
+                {{&this->state(), &this->executor()}}},
             std::forward<Token>(token));
     }
 

@@ -19,9 +19,9 @@ namespace turnstile::inline v0_1 {
 /// movable; the type is `sender_type` of the queue.
 ///
 /// Pushes and reservations that wait when the last sender goes are not refused: they are granted in
-/// their turn, and pops wait for their items. Later ones, also those of the queue itself, fail with
-/// `errc::closed`. In this a queue without senders differs from one after `close()`, which refuses
-/// the pushes that wait.
+/// their turn, and pops wait for their items. Later pushes and reservations, also of the queue
+/// itself, fail with `errc::closed`. In this a queue without senders differs from one after
+/// `close()`, which refuses the pushes that wait.
 ///
 /// An empty handle, which was default constructed, moved from or released, has no queue. Its
 /// `try_` functions fail with `errc::invalid_argument`, and its other functions throw
@@ -69,7 +69,7 @@ public:
     /// @par Completion signature
     /// `void(error_code)`; for a `priority_queue`, `void(error_code, queue_item_id)`
     /// @par Errors
-    /// Those of `async_push` of the queue; `operation_aborted` after the queue is destroyed.
+    /// The errors of `async_push` of the queue; `operation_aborted` after the queue is destroyed.
     /// @par Executor
     /// The handler's associated executor; by default the executor of the queue.
     /// @par Per-operation cancellation
@@ -160,7 +160,8 @@ public:
     /// @par Completion signature
     /// `void(error_code, reservation_type)`
     /// @par Errors
-    /// Those of `async_reserve` of the queue; `operation_aborted` after the queue is destroyed.
+    /// The errors of `async_reserve` of the queue; `operation_aborted` after the queue is
+    /// destroyed.
     /// @par Executor
     /// The handler's associated executor; by default the executor of the queue.
     /// @par Per-operation cancellation

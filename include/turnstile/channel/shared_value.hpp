@@ -3,7 +3,7 @@
 // it.
 #pragma once
 
-#include <turnstile/channel/detail/value_node.hpp>
+#include <turnstile/channel/detail/shared_value_node.hpp>
 #include <turnstile/core/threading.hpp>
 
 #include <concepts>

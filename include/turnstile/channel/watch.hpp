@@ -107,7 +107,7 @@ public:
     auto async_wait_changed(std::uint64_t seen, Token&& token = Token())
     {
         return detail::start_wait(
-            detail::watch_changed_request<basic_watch>{&this->executor(), &this->state(), seen},
+            detail::watch_changed_request<basic_watch>{{&this->state(), &this->executor()}, seen},
             std::forward<Token>(token));
     }
 
@@ -182,7 +182,7 @@ public:
     }
 
     /// Changes the value: calls `change(T&)` with a copy, which it modifies, and replaces the value
-    /// by that copy. What `change` returns is ignored. If another writer has replaced the value in
+    /// by that copy. `change` returns nothing. If another writer has replaced the value in
     /// the meantime, `change` is called again with a copy of the newer value, so no change is lost.
     /// Returns the new version.
     ///

@@ -21,11 +21,13 @@
 #    define TURNSTILE_EXPORT __attribute__((visibility("default")))
 #endif
 
-// TURNSTILE_COLD marks a function that is seldom called and would only enlarge its callers.
-// TURNSTILE_NOINLINE marks a function that is called often and must not be inlined.
-// TURNSTILE_HOT marks a function that is smaller than a call of it, or part of every wait. It is
-// always inlined in a build with NDEBUG, because otherwise GCC decides by the amount of other code
-// in the translation unit; a debug build compiles faster without.
+// Three macros overrule the compiler's choice of the functions that it inlines, where the counts of
+// the instruction guard are lower with them:
+// - TURNSTILE_HOT: a function on the fast path of a lock, a permit or a call, or the first attempt
+//   of a wait. It is always inlined in a build with NDEBUG, because otherwise GCC decides by the
+//   amount of other code in the translation unit; a debug build compiles faster without.
+// - TURNSTILE_NOINLINE: a function that would only enlarge its callers.
+// - TURNSTILE_COLD: such a function that is also called seldom. It is optimised for size.
 #if defined(__GNUC__)
 #    define TURNSTILE_COLD [[gnu::noinline, gnu::cold]]
 #    define TURNSTILE_NOINLINE [[gnu::noinline]]

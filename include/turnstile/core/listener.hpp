@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Listeners: functions that an object calls when an event happens to it. This header has the type
-// that identifies a listener, and the promises that hold for the listeners of every component.
+// that identifies a listener, and the guarantees that hold for the listeners of every component.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace turnstile::inline v0_1 {
 /// same value twice.
 ///
 /// Every component that has events offers the same three functions, `add_listener`,
-/// `remove_listener` and `dropped_events`, and makes the same promises:
+/// `remove_listener` and `dropped_events`, and gives the same guarantees:
 ///
 /// @par Order
 /// The listeners of an object are called one at a time, never one inside another. Each event
@@ -27,9 +27,8 @@ namespace turnstile::inline v0_1 {
 /// @par Allowed calls
 /// A listener may call the object, and may add and remove listeners, itself included. An event that
 /// a listener causes is dispatched after the listener has returned. A listener may destroy the
-/// object, unless an `async_` function of the object has caused the event; a listener of a
-/// `keyed_rate_limiter` or a `retry_budget` must not destroy it. After the object is destroyed no
-/// listener is called.
+/// object, unless an `async_` function of the object has caused the event. After the object is
+/// destroyed no listener is called.
 ///
 /// @par Removal
 /// A listener is not called after it was removed. If another thread is running it at that moment,

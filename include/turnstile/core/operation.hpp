@@ -58,6 +58,10 @@ public:
     failure() noexcept = default;
     /// The failure that `code` reports, or none if `code` is not set.
     failure(const error_code& code) noexcept : code_(code) {}
+    /// The failure of an enumerator of error codes, such as `errc::rejected`.
+    template <class Enum>
+        requires boost::system::is_error_code_enum<Enum>::value failure(Enum code)
+    noexcept : code_(code) {}
     /// The failure that `exception` reports, or none if it is null.
     failure(std::exception_ptr exception) noexcept : exception_(std::move(exception)) {}
 

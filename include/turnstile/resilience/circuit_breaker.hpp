@@ -48,7 +48,7 @@ public:
     /// Whether the call is a probe of a half-open circuit.
     [[nodiscard]] bool is_probe() const noexcept
     {
-        return call_ && call_.ticket().slot != circuit_breaker_ticket::no_slot;
+        return call_ && call_.ticket().probe != circuit_breaker_ticket::no_probe;
     }
     /// Of an empty permit from `try_acquire`: the time until a call may be admitted,
     /// `nanoseconds::max()` if that is unknown.

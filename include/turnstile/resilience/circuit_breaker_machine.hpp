@@ -20,12 +20,12 @@ namespace turnstile::inline v0_1 {
 
 /// A call that a machine has admitted.
 struct circuit_breaker_ticket {
-    /// The slot of a call that is no probe.
-    static constexpr std::uint32_t no_slot = std::numeric_limits<std::uint32_t>::max();
+    /// The value of `probe` for a call that is no probe.
+    static constexpr std::uint32_t no_probe = std::numeric_limits<std::uint32_t>::max();
 
-    std::uint64_t generation = 0; ///< The generation of the state that admitted the call.
-    nanoseconds started{};        ///< When it was admitted; zero if calls are not timed.
-    std::uint32_t slot = no_slot; ///< The slot of a probe.
+    std::uint64_t generation = 0;   ///< The generation of the state that admitted the call.
+    nanoseconds started{};          ///< When it was admitted; zero if calls are not timed.
+    std::uint32_t probe = no_probe; ///< The number of a probe.
 };
 
 /// The state machine of a circuit breaker.
@@ -131,7 +131,7 @@ private:
 
     std::uint32_t success_threshold_;
     nanoseconds probe_deadline_;
-    std::vector<nanoseconds> slots_; // deadlines of the probes; max() marks a free slot
+    std::vector<nanoseconds> probe_deadlines_; // by probe; max() for a probe that is not out
     std::uint32_t probes_out_ = 0;
     std::uint32_t probe_successes_ = 0;
     nanoseconds earliest_deadline_ = nanoseconds::max(); // of the probes; a lower bound

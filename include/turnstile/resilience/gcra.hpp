@@ -74,7 +74,7 @@ public:
     }
     /// The earliest time at which n permits may be taken, if no permits are taken before. Requires
     /// that n is not larger than the burst.
-    constexpr ticks opens(ticks full, std::uint64_t n) const noexcept
+    constexpr ticks allowed_at(ticks full, std::uint64_t n) const noexcept
     {
         const ticks ahead = head_start(n);
         return full > ahead ? full - ahead : 0;
@@ -87,12 +87,12 @@ public:
         return end - std::min(end, product(before, interval_));
     }
     /// The time for which a request is charged that became possible in the nanosecond that ends at
-    /// `time`: `open`, the time at which this bucket allows it, if that is in this nanosecond;
+    /// `time`: `allowed`, the time at which this bucket allows it, if that is in this nanosecond;
     /// otherwise the beginning of the nanosecond.
-    constexpr ticks reached(nanoseconds time, ticks open) const noexcept
+    constexpr ticks reached(nanoseconds time, ticks allowed) const noexcept
     {
         const ticks end = at(time);
-        return std::max(open, end - std::min(end, scale_ - 1));
+        return std::max(allowed, end - std::min(end, scale_ - 1));
     }
     /// The time at which the bucket is full again after n permits are taken at `now`, whether that
     /// is allowed or not.

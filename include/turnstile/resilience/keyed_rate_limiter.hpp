@@ -237,10 +237,12 @@ public:
     void set_limits(const bandwidth& limit, error_code& ec) noexcept
     {
         ec = gcra::valid(limit) ? error_code() : make_error_code(errc::invalid_argument);
-        for (auto& shard : shards_) {
-            if (!ec)
-                shard->set_limits(limit);
-        }
+        if (ec)
+            return;
+        const std::shared_ptr<listeners_type> listeners = listeners_;
+        for (auto& shard : shards_)
+            shard->set_limits(limit);
+        listeners->dispatch(); // a listener may destroy the limiter
     }
     void set_limits(const bandwidth& limit)
     {
@@ -295,9 +297,10 @@ public:
     ///
     /// Rejections are reported one at a time, also rejections of different keys, on the thread that
     /// caused the rejection or on one that is already dispatching events; never under a lock. The
-    /// listener may use the limiter, but must not destroy it. Its exceptions are ignored. If
-    /// listeners are slower than rejections come, some events are dropped: one dispatching thread
-    /// delivers at most 4096 events that other calls add in the meantime.
+    /// listener may use the limiter. It may also destroy it, unless an initiating function has
+    /// caused the rejection. Its exceptions are ignored. If listeners are slower than rejections
+    /// come, some events are dropped: one dispatching thread delivers at most 4096 events that
+    /// other calls add in the meantime.
     listener_id add_listener(std::function<void(const event_type&)> listener)
     {
         return listeners_->add([f = std::move(listener)](const auto& rejected) {

@@ -35,7 +35,7 @@ public:
     /// An empty reservation.
     rate_limiter_reservation() noexcept = default;
     rate_limiter_reservation(rate_limiter_reservation&& other) noexcept
-        : state_(std::move(other.state_)), promise_(std::move(other.promise_)), time_(other.time_)
+        : state_(std::move(other.state_)), booking_(std::move(other.booking_)), time_(other.time_)
     {
     }
     rate_limiter_reservation& operator=(rate_limiter_reservation&& other) noexcept
@@ -45,21 +45,21 @@ public:
     }
     ~rate_limiter_reservation()
     {
-        if (promise_)
-            state_->orphan_promise(std::move(promise_));
+        if (booking_)
+            state_->orphan_booking(std::move(booking_));
     }
 
     void swap(rate_limiter_reservation& other) noexcept
     {
         std::swap(state_, other.state_);
-        std::swap(promise_, other.promise_);
+        std::swap(booking_, other.booking_);
         std::swap(time_, other.time_);
     }
 
     /// Whether it holds permits.
-    explicit operator bool() const noexcept { return promise_ != nullptr; }
+    explicit operator bool() const noexcept { return booking_ != nullptr; }
     /// The number of its permits; 0 if it is empty.
-    [[nodiscard]] std::uint64_t count() const noexcept { return promise_ ? promise_->permits : 0; }
+    [[nodiscard]] std::uint64_t count() const noexcept { return booking_ ? booking_->permits : 0; }
     /// The time from which the permits may be used.
     [[nodiscard]] time_point ready_at() const noexcept
     {
@@ -70,7 +70,7 @@ public:
     /// time that it would have taken.
     [[nodiscard]] nanoseconds delay() const noexcept
     {
-        if (!promise_)
+        if (!booking_)
             return time_;
         const nanoseconds now = detail::now_on<typename Limiter::clock_type>();
         return std::max(saturating_sub(time_, now), nanoseconds::zero());
@@ -83,10 +83,10 @@ public:
     /// burst allow. Waiters move up.
     void release() noexcept
     {
-        if (!promise_)
+        if (!booking_)
             return;
-        state_->release_promise(*promise_);
-        promise_.reset();
+        state_->release_booking(*booking_);
+        booking_.reset();
         state_.reset();
     }
 
@@ -95,19 +95,19 @@ private:
     using state_type = typename Limiter::state_type;
 
     rate_limiter_reservation(state_type& state, std::uint64_t n, nanoseconds within, error_code& ec)
-        : promise_(std::make_unique<detail::rate_limiter_promise>())
+        : booking_(std::make_unique<detail::rate_limiter_booking>())
     {
         // The reference comes first, because a listener may destroy the limiter.
         boost::intrusive_ptr<state_type> kept(&state);
-        ec = state.reserve(*promise_, n, within, time_);
+        ec = state.reserve(*booking_, n, within, time_);
         if (ec)
-            promise_.reset();
+            booking_.reset();
         else
             state_ = std::move(kept);
     }
 
     boost::intrusive_ptr<state_type> state_;
-    std::unique_ptr<detail::rate_limiter_promise> promise_;
+    std::unique_ptr<detail::rate_limiter_booking> booking_;
     nanoseconds time_{};
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The exception of a refused call, and a function that recognises refusals.
+// The exception of a refused call, and functions that classify failures: is_refusal() and
+// is_retryable(), the default rule of a retry.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -41,5 +42,13 @@ private:
 /// exception `rejection`. The latter includes a call that waited too long for a place in a
 /// bulkhead; as an error code, that is `errc::timed_out`, as of any other timeout, and no refusal.
 [[nodiscard]] TURNSTILE_EXPORT bool is_refusal(const failure& f) noexcept;
+
+/// Whether a retry with the default rules retries this failure; see `retry_options::retry_if`.
+/// Rules of a program can add to it or take from it:
+/// `.retry_if = [](const failure& f) { return is_retryable(f) || f.code() == my_error; }`.
+///
+/// False for no failure, for programming errors, and for refusals that carry no time after which to
+/// try again. A retry does not repeat a cancelled call, whatever its rule returns.
+[[nodiscard]] TURNSTILE_EXPORT bool is_retryable(const failure& f) noexcept;
 
 } // namespace turnstile::inline v0_1

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 namespace turnstile::inline v0_1 {
 
@@ -63,6 +64,7 @@ public:
     TURNSTILE_EXPORT explicit retry_budget(const retry_budget_options& options = {});
     retry_budget(const retry_budget&) = delete;
     retry_budget& operator=(const retry_budget&) = delete;
+    TURNSTILE_EXPORT ~retry_budget();
 
     /// Adds the tokens of a call that begins.
     TURNSTILE_EXPORT void deposit(nanoseconds now) noexcept;
@@ -76,8 +78,8 @@ public:
 
     /// Registers a listener. It is called for each event, in order and one at a time, on the thread
     /// that raised the event, or on one that is already dispatching events. It is never called
-    /// under a lock, so it may call the budget, but it must not destroy it. Exceptions that it
-    /// throws are dropped.
+    /// under a lock, so it may call the budget, or destroy it. Exceptions that it throws are
+    /// dropped.
     TURNSTILE_EXPORT listener_id
     add_listener(std::function<void(const retry_budget_event&)> listener);
     /// Removes a listener, also from inside a listener. Returns false if `id` is not registered.
@@ -87,6 +89,11 @@ public:
     [[nodiscard]] TURNSTILE_EXPORT std::uint64_t dropped_events() const noexcept;
 
 private:
+    using listeners_type = detail::listener_list<retry_budget_event, thread_safe>;
+
+    // Runs f() under the lock, and then calls the listeners. Returns the result of f().
+    template <class F>
+    bool update(F f) noexcept;
     void note(bool exhausted) noexcept;
     void refill(nanoseconds now) noexcept;
     void add(std::int64_t amount) noexcept;
@@ -103,7 +110,7 @@ private:
     std::uint64_t withdrawals_ = 0;
     std::uint64_t refusals_ = 0;
     bool exhausted_ = false;
-    mutable detail::listener_list<retry_budget_event, thread_safe> listeners_;
+    const std::shared_ptr<listeners_type> listeners_;
 };
 
 } // namespace turnstile::inline v0_1

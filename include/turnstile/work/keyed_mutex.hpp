@@ -115,7 +115,7 @@ public:
         : state_(other.state_), nodes_(std::exchange(other.nodes_, {}))
     {
     }
-    /// Unlocks the locks it owns, then takes over those of `other`.
+    /// Unlocks the locks it owns, then takes over the locks of `other`.
     keyed_lock_set& operator=(keyed_lock_set&& other) noexcept
     {
         keyed_lock_set(std::move(other)).swap(*this);
@@ -271,8 +271,8 @@ public:
     /// @param keys A range of keys, which is copied.
     ///
     /// @par Completes when
-    /// the operation holds the locks of all keys. It acquires one after the other, and holds those
-    /// that it has while it waits for the next.
+    /// the operation holds the locks of all keys. It acquires one after the other, and keeps each
+    /// while it waits for the next.
     /// @par Completion signature
     /// `void(error_code, keyed_lock_set<Key, Threading>)`; on success the locks are owned.
     /// @par Errors

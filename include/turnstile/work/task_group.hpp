@@ -242,7 +242,7 @@ public:
             std::forward<Token>(token));
     }
 
-    /// Cancels the children that run, each on its strand, and discards those that are queued. Waits
+    /// Cancels the children that run, each on its strand, and discards the queued ones. Waits
     /// for a place end with `operation_aborted`. The group stays open, and later children are not
     /// cancelled.
     void cancel(asio::cancellation_type_t type = asio::cancellation_type::terminal) noexcept

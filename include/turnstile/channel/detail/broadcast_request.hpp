@@ -7,6 +7,7 @@
 #pragma once
 
 #include <turnstile/channel/detail/broadcast_state.hpp>
+#include <turnstile/channel/detail/channel_end.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/detail/wait/waiter.hpp>
 
@@ -47,27 +48,22 @@ struct broadcast_receiver_role {
 };
 
 template <class Receiver>
-struct broadcast_request {
-    using executor_type = typename Receiver::executor_type;
-    using threading = typename Receiver::threading_policy;
+struct broadcast_request : channel_request<typename Receiver::executor_type,
+                                           broadcast_state<typename Receiver::threading_policy>> {
     using result_type = typename Receiver::message_type;
     using waiter_type = broadcast_waiter;
-    using state_type = broadcast_state<threading>;
+    using state_type = broadcast_state<typename Receiver::threading_policy>;
     static constexpr request_traits traits{.result = result_source::outcome};
 
-    state_type* state_;
     broadcast_subscription* subscription;
-    const executor_type* executor_;
 
-    const executor_type& executor() const noexcept { return *executor_; }
-    state_type& state() const noexcept { return *state_; }
-    wait_decision try_now() const noexcept { return state_->reserve(*subscription); }
-    void give_back() const noexcept { state_->give_back(*subscription); }
+    wait_decision try_now() const noexcept { return this->state().reserve(*subscription); }
+    void give_back() const noexcept { this->state().give_back(*subscription); }
     void prepare(broadcast_waiter& w) const noexcept { w.subscription = subscription; }
     wait_outcome<result_type> conclude_now() const noexcept
     {
         typename state_type::received r;
-        if (!state_->take_reserved(*subscription, r))
+        if (!this->state().take_reserved(*subscription, r))
             return {asio::error::operation_aborted, {}};
         return {error_code(), Receiver::make_message(std::move(r))};
     }

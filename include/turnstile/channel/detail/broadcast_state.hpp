@@ -11,7 +11,7 @@
 // values that are displaced meanwhile leave enough.
 #pragma once
 
-#include <turnstile/channel/detail/value_node.hpp>
+#include <turnstile/channel/detail/shared_value_node.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
 #include <turnstile/detail/wait/waiter.hpp>
 
@@ -29,6 +29,7 @@ struct broadcast_subscription : waiter_hook {
     std::uint64_t reserved = 0; // granted receives that have not completed
     bool receiver_gone = false; // the last granted receive then deletes the subscription
     waiter_list receives;       // the waiting ones
+    std::size_t waiting = 0;    // the size of `receives`
 };
 
 struct broadcast_waiter : waiter {

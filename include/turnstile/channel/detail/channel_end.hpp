@@ -6,7 +6,7 @@
 // the last outstanding operation, frees the state. Role is a small type that distinguishes the
 // ends; its leave(state) is called when the end is destroyed, and its waiting(state) counts the
 // waiters of this end. An end may be moved while operations are outstanding, because they refer to
-// the state and not to the end.
+// the state and not to the end: their requests derive from channel_request.
 #pragma once
 
 #include <turnstile/core/config.hpp>
@@ -70,6 +70,19 @@ private:
     Executor executor_;
     boost::intrusive_ptr<State> state_;
     [[no_unique_address]] Role role_;
+};
+
+// The part of a request that refers to the state and to the executor of its object.
+template <class Executor, class State>
+struct channel_request {
+    using executor_type = Executor;
+    using threading = typename State::threading_policy;
+
+    State* state_;
+    const Executor* executor_;
+
+    const Executor& executor() const noexcept { return *executor_; }
+    State& state() const noexcept { return *state_; }
 };
 
 } // namespace turnstile::inline v0_1::detail

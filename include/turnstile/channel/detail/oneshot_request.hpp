@@ -6,6 +6,7 @@
 // completes. Their conclude functions then report operation_aborted.
 #pragma once
 
+#include <turnstile/channel/detail/channel_end.hpp>
 #include <turnstile/channel/detail/oneshot_state.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/detail/wait/waiter.hpp>
@@ -41,17 +42,8 @@ struct oneshot_receiver_role {
 };
 
 template <class T, class Executor, class Threading>
-struct oneshot_request {
-    using executor_type = Executor;
-    using threading = Threading;
+struct oneshot_request : channel_request<Executor, typed_oneshot_state<T, Threading>> {
     using waiter_type = oneshot_waiter;
-    using state_type = typed_oneshot_state<T, Threading>;
-
-    state_type* state_;
-    const Executor* executor_;
-
-    const Executor& executor() const noexcept { return *executor_; }
-    state_type& state() const noexcept { return *state_; }
 };
 
 template <class T, class Executor, class Threading>
@@ -59,10 +51,10 @@ struct oneshot_receive_request : oneshot_request<T, Executor, Threading> {
     using result_type = T;
     static constexpr request_traits traits{.result = result_source::outcome};
 
-    wait_decision try_now() const noexcept { return this->state_->reserve(); }
-    void give_back() const noexcept { this->state_->give_back(); }
+    wait_decision try_now() const noexcept { return this->state().reserve(); }
+    void give_back() const noexcept { this->state().give_back(); }
     void prepare(oneshot_waiter&) const noexcept {}
-    wait_outcome<T> conclude_now() const noexcept { return this->state_->conclude(); }
+    wait_outcome<T> conclude_now() const noexcept { return this->state().conclude(); }
     wait_outcome<T> conclude(oneshot_waiter&) const noexcept { return conclude_now(); }
 };
 
@@ -71,12 +63,12 @@ struct oneshot_receiver_gone_request : oneshot_request<T, Executor, Threading> {
     using result_type = void;
     static constexpr request_traits traits{.refundable = true, .result = result_source::outcome};
 
-    wait_decision try_now() const noexcept { return this->state_->receiver_gone(); }
+    wait_decision try_now() const noexcept { return this->state().receiver_gone(); }
     void give_back() const noexcept {}
     void prepare(oneshot_waiter& w) const noexcept { w.is_at_sender = true; }
     wait_outcome<void> conclude_now() const noexcept
     {
-        return {this->state_->conclude_receiver_gone()};
+        return {this->state().conclude_receiver_gone()};
     }
     wait_outcome<void> conclude(oneshot_waiter&) const noexcept { return conclude_now(); }
 };

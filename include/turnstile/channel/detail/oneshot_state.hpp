@@ -15,7 +15,7 @@
 // members are guarded by the lock.
 #pragma once
 
-#include <turnstile/channel/detail/value_node.hpp>
+#include <turnstile/detail/util/recycled_memory.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
 #include <turnstile/detail/wait/waiter.hpp>
 
@@ -78,8 +78,12 @@ private:
     wait_decision reserve_locked() noexcept;
     void unreserve(ready_list& ready) noexcept;
     void close_receiver(ready_list& ready) noexcept;
+    // Ends all waits of the sender.
+    template <class Decide>
+    void decide_sender_waits(ready_list& ready, Decide decide) noexcept;
 
     bool admit(waiter& w) noexcept override;
+    void remove(waiter& w) noexcept override;
     void reconsider(ready_list&) noexcept override {}
     void take_back(waiter& w, ready_list& ready) noexcept override;
     void take_all(waiter_list& out) noexcept override;
@@ -89,7 +93,8 @@ private:
     bool receiver_alive_ = true;
     bool receiver_open_ = true; // false after close() or the destruction of the receiver
     error_code error_;
-    waiter_list sender_queue_; // waits of the sender; receives are in queue_
+    waiter_list sender_queue_;     // waits of the sender; receives are in queue_
+    std::size_t sender_waits_ = 0; // the size of sender_queue_
 };
 
 extern template class oneshot_state<thread_safe>;

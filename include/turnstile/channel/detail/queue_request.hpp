@@ -49,7 +49,7 @@ struct queue_item_waiter : queue_waiter {
 template <class State>
 struct queue_pop_n_waiter : queue_item_waiter<State> {
     using queue_item_waiter<State>::queue_item_waiter;
-    std::vector<typename State::stored_type> room; // its capacity limits the number of items
+    std::vector<typename State::stored_type> storage; // its capacity limits the number of items
 };
 
 template <class State>
@@ -88,14 +88,14 @@ struct queue_push_supplies {
 template <class Stored>
 struct queue_pop_n_supplies {
     queue_pop_n_supplies(std::vector<Stored>&& r, queue_pop_n_supplies*& known) noexcept
-        : room(std::move(r))
+        : storage(std::move(r))
     {
         known = this;
     }
     queue_pop_n_supplies(const queue_pop_n_supplies&) = delete;
     queue_pop_n_supplies& operator=(const queue_pop_n_supplies&) = delete;
 
-    std::vector<Stored> room;
+    std::vector<Stored> storage;
 };
 
 // ----------------------------------------------------------------------- requests ----
@@ -204,27 +204,27 @@ struct queue_pop_n_request : queue_request<Queue, Origin, std::vector<typename Q
                                             [](stored_type&& v) { return std::move(v); });
     }
     void give_back() const noexcept {}
-    supplies_type supplies() { return supplies_type(make_room(), supplied); }
+    supplies_type supplies() { return supplies_type(make_storage(), supplied); }
     void prepare(waiter_type& w)
     {
-        w.room = supplied ? std::move(supplied->room) : make_room();
-        w.max_items = std::min(max_items, w.room.capacity());
+        w.storage = supplied ? std::move(supplied->storage) : make_storage();
+        w.max_items = std::min(max_items, w.storage.capacity());
         w.state = &this->state();
     }
-    std::vector<stored_type> make_room() const
+    std::vector<stored_type> make_storage() const
     {
         constexpr std::size_t usual = 64;
-        std::vector<stored_type> room;
-        room.reserve(std::min(max_items, std::max(usual, this->state().size())));
-        return room;
+        std::vector<stored_type> storage;
+        storage.reserve(std::min(max_items, std::max(usual, this->state().size())));
+        return storage;
     }
     outcome_type conclude_now() noexcept { return {error_code(), std::move(items)}; }
     outcome_type conclude(waiter_type& w) noexcept
     {
         if (!w.state->take_items(w)) [[unlikely]]
             return {wait_decision::aborted().error()};
-        w.state->move_values(w.items, [&](stored_type&& v) { w.room.push_back(std::move(v)); });
-        return {error_code(), std::move(w.room)};
+        w.state->move_values(w.items, [&](stored_type&& v) { w.storage.push_back(std::move(v)); });
+        return {error_code(), std::move(w.storage)};
     }
 };
 

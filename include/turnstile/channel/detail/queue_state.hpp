@@ -49,10 +49,10 @@ public:
     bool is_closed() noexcept { return read(closed_); }
     std::size_t capacity() const noexcept { return capacity_; }
     std::size_t waiting_pops() noexcept { return read(demand_); }
-    // Including reservations. Joins are few, so the list of pushes need not be counted.
+    // Including reservations.
     std::size_t waiting_pushes() noexcept
     {
-        return this->guarded([&] { return this->waiters() - demand_ - joiners_.size(); });
+        return this->guarded([&] { return this->waiters() - demand_ - joins_; });
     }
 
     // The capacity less the items and the reserved places.
@@ -315,6 +315,7 @@ private:
     std::size_t capacity_;
     std::size_t reserved_ = 0;
     std::size_t demand_ = 0; // pops that wait, each of which takes at least one item
+    std::size_t joins_ = 0;  // the size of joiners_
     std::size_t promised_ = 0;
     std::size_t promised_to_calls_ = 0; // the part of promised_ that batches without waiter hold
     std::uint64_t dropped_ = 0;

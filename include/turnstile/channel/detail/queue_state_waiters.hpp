@@ -34,11 +34,13 @@ bool queue_state<Threading, Store>::admit_and_grant(waiter& any, ready_list& rea
     case queue_operation::join:
         break;
     }
-    if (unfinished_locked() == 0)
+    if (unfinished_locked() == 0) {
         w.grant();
-    else
-        joiners_.push_back(w);
-    return w.is_granted();
+        return true;
+    }
+    joiners_.push_back(w);
+    ++joins_;
+    return false;
 }
 
 template <class Threading, class Store>
@@ -193,8 +195,10 @@ template <class Threading, class Store>
 void queue_state<Threading, Store>::settle_ended(ready_list& ready) noexcept
 {
     const auto fail = [](waiter& w) { w.fail(errc::closed); };
-    if (unfinished_locked() == 0)
+    if (unfinished_locked() == 0) {
+        joins_ = 0;
         this->decide_each(joiners_, ready, [](waiter& w) { w.grant(); });
+    }
     if (closed_ && !finishing_)
         this->decide_each(pushers_, ready, fail);
     if (is_drained()) {
@@ -223,6 +227,8 @@ void queue_state<Threading, Store>::remove(waiter& any) noexcept
     auto& w = static_cast<queue_waiter&>(any);
     if (w.operation == queue_operation::pop)
         --demand_;
+    else if (w.operation == queue_operation::join)
+        --joins_;
     w.waiter_hook::unlink();
 }
 
@@ -230,6 +236,7 @@ template <class Threading, class Store>
 void queue_state<Threading, Store>::take_all(waiter_list& out) noexcept
 {
     demand_ = 0;
+    joins_ = 0;
     out.splice(out.end(), this->queue_);
     out.splice(out.end(), pushers_);
     out.splice(out.end(), joiners_);

@@ -33,7 +33,7 @@ public:
 
     // Ref is queue_item_ref, or a type that ignores it.
     template <class Ref>
-    TURNSTILE_HOT wait_decision push_now(priority_type& priority, stored_type& value, Ref& ref)
+    wait_decision push_now(priority_type& priority, stored_type& value, Ref& ref)
     {
         auto* n = this->guarded([&]() -> node* {
             if (!this->can_push_fast()) [[unlikely]]

@@ -5,6 +5,7 @@
 // async_wait_for keeps the state alive, because its predicate may destroy the watch.
 #pragma once
 
+#include <turnstile/channel/detail/channel_end.hpp>
 #include <turnstile/channel/detail/watch_state.hpp>
 #include <turnstile/detail/post/posting_executor.hpp>
 #include <turnstile/detail/wait/guarded_predicate.hpp>
@@ -20,26 +21,20 @@
 namespace turnstile::inline v0_1::detail {
 
 template <class Watch>
-struct watch_changed_request {
-    using executor_type = typename Watch::executor_type;
-    using threading = typename Watch::threading_policy;
+struct watch_changed_request : channel_request<typename Watch::executor_type,
+                                               watch_state<typename Watch::threading_policy>> {
     using result_type = typename Watch::snapshot_type;
     using waiter_type = watch_waiter;
     static constexpr request_traits traits{.refundable = true, .result = result_source::outcome};
 
-    const executor_type* executor_;
-    watch_state<threading>* state_;
     std::uint64_t seen;
 
-    const executor_type& executor() const noexcept { return *executor_; }
-    watch_state<threading>& state() const noexcept { return *state_; }
-
-    wait_decision try_now() const noexcept { return state_->changed_since(seen); }
+    wait_decision try_now() const noexcept { return this->state().changed_since(seen); }
     void give_back() const noexcept {}
     void prepare(watch_waiter& w) const noexcept { w.seen = seen; }
     wait_outcome<result_type> conclude_now() const noexcept
     {
-        return {error_code(), Watch::make_snapshot(state_->load())};
+        return {error_code(), Watch::make_snapshot(this->state().load())};
     }
     wait_outcome<result_type> conclude(watch_waiter&) const noexcept { return conclude_now(); }
 };

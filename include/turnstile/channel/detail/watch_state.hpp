@@ -9,7 +9,7 @@
 // and waits again until the predicate accepts one.
 #pragma once
 
-#include <turnstile/channel/detail/value_node.hpp>
+#include <turnstile/channel/detail/shared_value_node.hpp>
 #include <turnstile/detail/wait/wait_state.hpp>
 #include <turnstile/detail/wait/waiter.hpp>
 

@@ -26,6 +26,8 @@ namespace turnstile::inline v0_1::detail {
 // the coroutine's frame, and the handler of a timer in the state. A request that does not fit goes
 // to the heap.
 //
+// An executor is passed a buffer_allocator<void, Size>, which it rebinds.
+//
 // Invariant: at most one allocation is in the buffer at a time; the user sees to that.
 template <class T, std::size_t Size>
 class buffer_allocator {
@@ -69,34 +71,6 @@ private:
         return n == 1 && sizeof(T) <= Size && alignof(T) <= alignof(std::max_align_t);
     }
 
-    void* buffer_;
-};
-
-// The form that is passed to an executor, which rebinds it.
-template <std::size_t Size>
-class buffer_allocator<void, Size> {
-public:
-    using value_type = void;
-    template <class U>
-    struct rebind {
-        using other = buffer_allocator<U, Size>;
-    };
-
-    explicit buffer_allocator(void* buffer) noexcept : buffer_(buffer) {}
-    template <class U>
-    buffer_allocator(const buffer_allocator<U, Size>& other) noexcept : buffer_(other.buffer())
-    {
-    }
-
-    void* buffer() const noexcept { return buffer_; }
-
-    template <class U>
-    bool operator==(const buffer_allocator<U, Size>& other) const noexcept
-    {
-        return buffer_ == other.buffer();
-    }
-
-private:
     void* buffer_;
 };
 

@@ -24,6 +24,7 @@ namespace turnstile::inline v0_1::detail {
 TURNSTILE_EXPORT void* allocate_block(std::size_t size);
 TURNSTILE_EXPORT void free_block(void* block, std::size_t size) noexcept;
 
+// An executor is passed a cached_allocator<void>, which it rebinds.
 template <class T>
 class cached_allocator {
 public:
@@ -41,14 +42,14 @@ public:
 
     T* allocate(std::size_t n)
     {
-        if constexpr (is_large_alignment)
+        if constexpr (has_large_alignment())
             return std::allocator<T>().allocate(n);
         else
             return static_cast<T*>(allocate_block(n * sizeof(T)));
     }
     void deallocate(T* p, std::size_t n) noexcept
     {
-        if constexpr (is_large_alignment)
+        if constexpr (has_large_alignment())
             std::allocator<T>().deallocate(p, n);
         else
             free_block(p, n * sizeof(T));
@@ -61,28 +62,9 @@ public:
     }
 
 private:
-    static constexpr bool is_large_alignment = alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__;
-};
-
-// The form that is passed to an executor, which rebinds it.
-template <>
-class cached_allocator<void> {
-public:
-    using value_type = void;
-    template <class U>
-    struct rebind {
-        using other = cached_allocator<U>;
-    };
-
-    constexpr cached_allocator() noexcept = default;
-    template <class U>
-    constexpr cached_allocator(const cached_allocator<U>&) noexcept
+    static constexpr bool has_large_alignment() noexcept
     {
-    }
-    template <class U>
-    constexpr bool operator==(const cached_allocator<U>&) const noexcept
-    {
-        return true;
+        return alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__;
     }
 };
 

@@ -4,8 +4,10 @@
 // for all coroutines of a thread; without this cache the frames of waits would displace the
 // frames of the program's coroutines.
 //
-// A coroutine that returns an asio::awaitable opts in by a first parameter of the type frame_cache:
-// std::coroutine_traits then names a promise that derives from Asio's and has another operator new.
+// frame_cache is the kept frame. A coroutine that returns an asio::awaitable uses it if its first
+// parameter is the tag cached_frame: std::coroutine_traits then names cached_frame_promise, which
+// derives from Asio's promise and has another operator new.
+//
 // Invariant: the promise adds no data, because Asio finds the frame by the promise's address.
 #pragma once
 
@@ -25,22 +27,22 @@ namespace turnstile::inline v0_1::detail {
 // The frame that a thread keeps for the next call of the same coroutine. All other frames are
 // allocated and freed by Asio's promise.
 template <class AsioPromise, class... Parameters>
-class frame_slot {
+class frame_cache {
 public:
     static void* take(std::size_t size)
     {
-        void* const frame = slot_.frame;
-        if (!frame || slot_.size != size) [[unlikely]]
+        void* const frame = kept_.frame;
+        if (!frame || kept_.size != size) [[unlikely]]
             return allocate(size);
-        slot_.frame = nullptr;
+        kept_.frame = nullptr;
         return frame;
     }
 
-    static void give_back(void* frame, std::size_t size) noexcept
+    static void put(void* frame, std::size_t size) noexcept
     {
-        if (slot_.frame || slot_.size != size) [[unlikely]]
+        if (kept_.frame || kept_.size != size) [[unlikely]]
             return keep_or_free(frame, size);
-        slot_.frame = frame;
+        kept_.frame = frame;
     }
 
     // Larger frames are not kept, neither here nor by Asio.
@@ -51,31 +53,31 @@ private:
     // is that of the frames to keep. It is 0 before the first frame is returned and at the end of
     // the thread, and no frame is kept then. If translation units with different optimisation
     // produce several sizes, the first one is kept.
-    struct slot {
+    struct kept_frame {
         void* frame;
         std::size_t size;
     };
 
-    // Sets the size of the slot, and frees its frame when the thread ends.
-    struct opener {
-        explicit opener(std::size_t size) noexcept { slot_.size = size <= largest ? size : 0; }
-        opener(const opener&) = delete;
-        opener& operator=(const opener&) = delete;
-        ~opener()
+    // Sets the size of the frames to keep, and frees the kept frame when the thread ends.
+    struct size_setter {
+        explicit size_setter(std::size_t size) noexcept { kept_.size = size <= largest ? size : 0; }
+        size_setter(const size_setter&) = delete;
+        size_setter& operator=(const size_setter&) = delete;
+        ~size_setter()
         {
-            const std::size_t size = std::exchange(slot_.size, 0);
-            if (slot_.frame)
-                deallocate(std::exchange(slot_.frame, nullptr), size);
+            const std::size_t size = std::exchange(kept_.size, 0);
+            if (kept_.frame)
+                deallocate(std::exchange(kept_.frame, nullptr), size);
         }
     };
 
     TURNSTILE_COLD static void keep_or_free(void* frame, std::size_t size) noexcept
     {
-        static thread_local const opener opened(size);
-        if (slot_.frame || slot_.size != size)
+        static thread_local const size_setter set(size);
+        if (kept_.frame || kept_.size != size)
             deallocate(frame, size);
         else
-            slot_.frame = frame;
+            kept_.frame = frame;
     }
 
     // Asio's promise has no operator new if BOOST_ASIO_DISABLE_AWAITABLE_FRAME_RECYCLING is
@@ -95,21 +97,21 @@ private:
             ::operator delete(frame);
     }
 
-    static inline constinit thread_local slot slot_{};
+    static inline constinit thread_local kept_frame kept_{};
 };
 
-// The first parameter of a coroutine whose frame is kept. Such a coroutine can await operations,
-// but not other awaitables.
-struct frame_cache {};
+// The tag of a coroutine whose frame is kept. Such a coroutine can await operations, but not other
+// awaitables.
+struct cached_frame {};
 
 template <class AsioPromise, class... Parameters>
-struct kept_promise : AsioPromise {
-    using memory = frame_slot<AsioPromise, Parameters...>;
+struct cached_frame_promise : AsioPromise {
+    using memory = frame_cache<AsioPromise, Parameters...>;
 
     static void* operator new(std::size_t size) { return memory::take(size); }
     static void operator delete(void* frame, std::size_t size) noexcept
     {
-        memory::give_back(frame, size);
+        memory::put(frame, size);
     }
 
     auto await_transform(asio::this_coro::cancellation_state_t what) noexcept
@@ -127,14 +129,14 @@ struct kept_promise : AsioPromise {
 } // namespace turnstile::inline v0_1::detail
 
 template <class T, class Executor, class... Args>
-struct std::coroutine_traits<boost::asio::awaitable<T, Executor>, turnstile::detail::frame_cache,
+struct std::coroutine_traits<boost::asio::awaitable<T, Executor>, turnstile::detail::cached_frame,
                              Args...> {
 private:
     using asio_promise =
         typename std::coroutine_traits<boost::asio::awaitable<T, Executor>, Args...>::promise_type;
 
 public:
-    using promise_type = turnstile::detail::kept_promise<asio_promise, Args...>;
+    using promise_type = turnstile::detail::cached_frame_promise<asio_promise, Args...>;
 
     static_assert(sizeof(promise_type) == sizeof(asio_promise));
     static_assert(alignof(promise_type) == alignof(asio_promise));

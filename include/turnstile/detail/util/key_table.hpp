@@ -2,7 +2,7 @@
 // A hash table of nodes, for objects that keep something for each key of a user's type:
 // keyed_rate_limiter and keyed_mutex. It is used under the lock of a state: it calls no user code,
 // and neither allocates nor frees. It therefore knows only the hash of a key; the caller compares
-// keys with equal hashes, and allocates the room of the table, without the lock.
+// keys with equal hashes, and allocates the storage of the table, without the lock.
 //
 // Invariant: each node in the table has a number, larger than that of every node that was inserted
 // before. A search that was interrupted to compare a key continues after the number it has seen.
@@ -47,18 +47,21 @@ class key_table {
 
 public:
     // The memory of the table, allocated and freed without the lock.
-    struct room {
+    struct storage {
         std::size_t size = 0;
         std::unique_ptr<bucket[]> buckets;
     };
-    static room make_room(std::size_t size) { return {size, std::make_unique<bucket[]>(size)}; }
+    static storage make_storage(std::size_t size)
+    {
+        return {size, std::make_unique<bucket[]>(size)};
+    }
 
-    key_table() : room_(make_room(7)), set_(traits(room_.buckets.get(), room_.size)) {}
+    key_table() : storage_(make_storage(7)), set_(traits(storage_.buckets.get(), storage_.size)) {}
     key_table(const key_table&) = delete;
     key_table& operator=(const key_table&) = delete;
 
     std::size_t size() const noexcept { return set_.size(); }
-    std::size_t places() const noexcept { return room_.size; }
+    std::size_t places() const noexcept { return storage_.size; }
 
     // The first node with that hash and a larger number than the given one; null if there is none.
     Node* next(std::size_t hash, std::uint64_t number) noexcept
@@ -71,16 +74,16 @@ public:
         return first;
     }
 
-    // The size of the room that one more node requires; 0 if the present room suffices.
-    std::size_t room_needed() const noexcept
+    // The size of the storage that one more node requires; 0 if the present storage suffices.
+    std::size_t storage_needed() const noexcept
     {
-        return set_.size() < room_.size ? 0 : 2 * room_.size + 1;
+        return set_.size() < storage_.size ? 0 : 2 * storage_.size + 1;
     }
-    // Moves into `other`, and leaves the old room there, to be freed.
-    void grow(room& other) noexcept
+    // Moves into `other`, and leaves the old storage there, to be freed.
+    void grow(storage& other) noexcept
     {
         set_.rehash(traits(other.buckets.get(), other.size));
-        std::swap(room_, other);
+        std::swap(storage_, other);
     }
 
     void insert(Node& n) noexcept
@@ -116,7 +119,7 @@ public:
     }
 
 private:
-    room room_;
+    storage storage_;
     set set_;
     std::uint64_t newest_ = 0;
 };

@@ -2,7 +2,7 @@
 // The listeners of one object, and the queue of events that they have not received yet. Every
 // object with events has a listener_list in its state. The state publishes an event under its own
 // lock, which determines the order of the events, and dispatches after it has released the lock.
-// core/listener.hpp has the promises to users.
+// core/listener.hpp describes it for users.
 //
 // One thread dispatches at a time. It also dispatches the events that other threads, or the
 // listeners themselves, publish in the meantime. Two limits bound the queue: `max_queued` before a
@@ -57,7 +57,7 @@ public:
         return listener_id(last_id_);
     }
 
-    // A hint, for callers to whom an event is expensive to make.
+    // A hint, for callers for which it is expensive to make an event.
     bool has_listeners() const noexcept { return has_listeners_.load(std::memory_order_relaxed); }
 
     // Returns false if `id` is not registered. The function is destroyed here, or, if it is

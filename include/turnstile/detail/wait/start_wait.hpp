@@ -309,7 +309,7 @@ TURNSTILE_HOT wait_decision attempt_before_suspending(Request& request, bool may
 // request is decided. If dropping the result would lose something, it takes this short cut only if
 // it cannot be cancelled. It has few variables, because each of them is written to the frame.
 template <class TokenForm, class Request>
-auto wait_in_coroutine(frame_cache, Request request)
+auto wait_in_coroutine(cached_frame, Request request)
     -> asio::awaitable<typename TokenForm::value_type, typename TokenForm::executor_type>
 {
     constexpr bool gives_nothing = std::is_void_v<typename Request::result_type>;
@@ -359,7 +359,7 @@ auto start_wait(Request request, Token&& token)
 {
     using token_form = coroutine_token<std::decay_t<Token>, typename Request::result_type>;
     if constexpr (token_form::is_coroutine)
-        return wait_in_coroutine<token_form>(frame_cache(), std::move(request));
+        return wait_in_coroutine<token_form>(cached_frame(), std::move(request));
     else
         return asio::async_initiate<Token,
                                     typename signature_of<typename Request::result_type>::type>(

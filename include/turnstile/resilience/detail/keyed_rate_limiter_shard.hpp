@@ -126,9 +126,10 @@ public:
         return removed;
     }
 
+    // The caller dispatches the events, once all shards are changed.
     void set_limits(const bandwidth& limit) noexcept
     {
-        update_and_dispatch([&](ready_list& ready) {
+        this->update([&](ready_list& ready) {
             const nanoseconds now = this->now();
             const gcra old = this->change_rule(limit, ready);
             this->convert(fresh_, old, now);
@@ -159,20 +160,20 @@ private:
     entry_ptr search(const Key& key, std::size_t hash, bool add)
     {
         removed_keys removed;
-        typename table::room room;
+        typename table::storage storage;
         entry_ptr made;
         for (std::uint64_t seen = 0;;) {
-            std::size_t room_needed = 0;
+            std::size_t storage_needed = 0;
             const auto found = this->guarded([&]() -> typename table::node_ptr {
                 if (auto next = table_.next(hash, seen); next || !made)
                     return next;
-                if (table_.room_needed() > room.size) {
-                    room_needed = table_.room_needed();
+                if (table_.storage_needed() > storage.size) {
+                    storage_needed = table_.storage_needed();
                     return nullptr;
                 }
-                if (table_.room_needed() != 0)
-                    table_.grow(room);
-                static_cast<keyed_rate_limiter_slot&>(*made) = fresh_;
+                if (table_.storage_needed() != 0)
+                    table_.grow(storage);
+                static_cast<keyed_rate_limiter_word&>(*made) = fresh_;
                 table_.insert(made);
                 remove_some(removed);
                 return made;
@@ -180,7 +181,7 @@ private:
             if (!found && !add)
                 return nullptr;
             if (!found && made)
-                room = table::make_room(room_needed);
+                storage = table::make_storage(storage_needed);
             else if (!found)
                 made = new entry(hash, key);
             else if (found == made || equal_(static_cast<entry&>(*found).key, key))
@@ -218,11 +219,11 @@ private:
             });
     }
 
-    void publish(keyed_rate_limiter_slot& slot, errc code, std::uint64_t n,
+    void publish(keyed_rate_limiter_word& word, errc code, std::uint64_t n,
                  nanoseconds retry_after) noexcept override
     {
         if (listeners_->has_listeners())
-            listeners_->publish({&static_cast<entry&>(slot), code, n, retry_after});
+            listeners_->publish({&static_cast<entry&>(word), code, n, retry_after});
     }
 
     // Runs f(ready) under the lock, then calls the listeners.
@@ -256,9 +257,9 @@ private:
     const std::shared_ptr<listeners_type> listeners_; // shared by all shards
     [[no_unique_address]] const Equal equal_;
     table table_;
-    // The slot of a new key, which may have been removed before. It is full when the last removed
+    // The word of a new key, which may have been removed before. It is full when the last removed
     // bucket was; so if the clock has gone back since, it is not full yet.
-    keyed_rate_limiter_slot fresh_;
+    keyed_rate_limiter_word fresh_;
     std::size_t cursor_ = 0;
 };
 
@@ -291,7 +292,7 @@ struct keyed_rate_limiter_request : rate_limiter_request_base {
     void prepare(keyed_rate_limiter_waiter& w) const noexcept
     {
         rate_limiter_request_base::prepare(w);
-        w.slot = entry.get();
+        w.word = entry.get();
     }
 
     Owner* owner;

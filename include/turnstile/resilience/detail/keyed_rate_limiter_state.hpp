@@ -10,7 +10,7 @@
 
 #include <turnstile/detail/wait/timed_state.hpp>
 #include <turnstile/detail/wait/waiter.hpp>
-#include <turnstile/resilience/detail/keyed_rate_limiter_waiter.hpp>
+#include <turnstile/resilience/detail/keyed_rate_limiter_bucket.hpp>
 #include <turnstile/resilience/keyed_rate_limiter_options.hpp>
 
 #include <boost/intrusive/set.hpp>
@@ -34,11 +34,11 @@ public:
         this->arrivals_grant_others_ = true;
     }
 
-    void give_back(keyed_rate_limiter_slot& slot, std::uint64_t n,
+    void give_back(keyed_rate_limiter_word& word, std::uint64_t n,
                    const rate_limiter_receipt& receipt) noexcept
     {
         this->update([&](ready_list& ready) {
-            return_grant(slot, n, receipt);
+            return_grant(word, n, receipt);
             serve(ready);
         });
     }
@@ -53,68 +53,68 @@ protected:
     // The functions from here on are called under the lock.
 
     // Records a rejection for the listeners.
-    virtual void publish(keyed_rate_limiter_slot& slot, errc code, std::uint64_t n,
+    virtual void publish(keyed_rate_limiter_word& word, errc code, std::uint64_t n,
                          nanoseconds retry_after) noexcept = 0;
 
     // Takes n permits, or decides whether the request may wait.
-    wait_decision attempt(keyed_rate_limiter_slot& slot, std::uint64_t n, nanoseconds deadline,
+    wait_decision attempt(keyed_rate_limiter_word& word, std::uint64_t n, nanoseconds deadline,
                           rate_limiter_receipt& receipt, nanoseconds& retry_after,
                           ready_list& ready) noexcept
     {
-        if (slot.head())
+        if (word.head())
             serve(ready);
         const nanoseconds now = this->now();
-        visit v(*this, slot, now);
+        visit v(*this, word, now);
         return decide_request(v, now, n, deadline, receipt, retry_after);
     }
     // Refuses a request that can never be granted.
-    wait_decision refuse(keyed_rate_limiter_slot& slot, errc code, std::uint64_t n,
+    wait_decision refuse(keyed_rate_limiter_word& word, errc code, std::uint64_t n,
                          nanoseconds& retry_after) noexcept
     {
         retry_after = nanoseconds::max();
-        note_rejection(slot, code, n, retry_after);
+        note_rejection(word, code, n, retry_after);
         return wait_decision::refused(code);
     }
-    bool is_idle(const keyed_rate_limiter_slot& slot, nanoseconds now) const noexcept
+    bool is_idle(const keyed_rate_limiter_word& word, nanoseconds now) const noexcept
     {
-        return !slot.head() && slot.full() <= rule_.at(saturating_sub(now, origin_));
+        return !word.head() && word.full() <= rule_.at(saturating_sub(now, origin_));
     }
     // The time that a request for n permits would wait.
-    nanoseconds delay(const keyed_rate_limiter_slot& slot, std::uint64_t n) const noexcept
+    nanoseconds delay(const keyed_rate_limiter_word& word, std::uint64_t n) const noexcept
     {
         const nanoseconds now = this->now();
-        const keyed_rate_limiter_waiter* head = slot.head();
+        const keyed_rate_limiter_waiter* head = word.head();
         const keyed_rate_limiter_bucket bucket{rule_, origin_, refunds_,
-                                               head ? head->full : slot.full()};
+                                               head ? head->full : word.full()};
         if (!rate_limiter_line::check(bucket, n).is_pending())
             return nanoseconds::max();
-        const nanoseconds when = bucket.opens(now, n, head ? head->line.permits() : 0);
+        const nanoseconds when = bucket.allowed_at(now, n, head ? head->line.permits() : 0);
         return std::max(saturating_sub(when, now), nanoseconds::zero());
     }
-    // Changes the rule, in two steps. Between them the derived state converts the slots without a
-    // line. The second step converts the slots with one; their waiters may be granted or refused.
+    // Changes the rule, in two steps. Between them the derived state converts the keys without a
+    // line. The second step converts the keys with one; their waiters may be granted or refused.
     gcra change_rule(const bandwidth& limit, ready_list& ready) noexcept;
     void convert_lines(const gcra& old, nanoseconds now, ready_list& ready) noexcept;
-    void convert(keyed_rate_limiter_slot& slot, const gcra& old, nanoseconds now) noexcept
+    void convert(keyed_rate_limiter_word& word, const gcra& old, nanoseconds now) noexcept
     {
-        if (!slot.head())
-            slot.set_full(rule_.converted(old, slot.full(), saturating_sub(now, origin_)));
+        if (!word.head())
+            word.set_full(rule_.converted(old, word.full(), saturating_sub(now, origin_)));
     }
     void serve(ready_list& ready) noexcept;
 
     const gcra& rule() const noexcept { return rule_; }
 
 private:
-    // The line and the bucket of a slot, taken out of the head of the line and put back at the end.
+    // The line and the bucket of a key, taken out of the head of the line and put back at the end.
     class visit {
     public:
-        visit(keyed_rate_limiter_state& owner, keyed_rate_limiter_slot& slot,
+        visit(keyed_rate_limiter_state& owner, keyed_rate_limiter_word& word,
               nanoseconds now) noexcept
-            : bucket{owner.rule_, owner.origin_, owner.refunds_, 0}, owner_(owner), slot_(slot),
+            : bucket{owner.rule_, owner.origin_, owner.refunds_, 0}, owner_(owner), word_(word),
               now_(now)
         {
-            keyed_rate_limiter_waiter* head = slot.head();
-            bucket.full = head ? head->full : slot.full();
+            keyed_rate_limiter_waiter* head = word.head();
+            bucket.full = head ? head->full : word.full();
             if (!head)
                 return;
             owner.heads_.erase(owner.heads_.iterator_to(*head));
@@ -125,25 +125,25 @@ private:
         ~visit()
         {
             if (line.empty()) {
-                slot_.set_full(bucket.full);
+                word_.set_full(bucket.full);
                 return;
             }
             keyed_rate_limiter_waiter& head = as_keyed(line.front());
-            slot_.set_head(head);
+            word_.set_head(head);
             head.full = bucket.full;
-            head.due = bucket.opens(now_, head.permits, 0);
+            head.due = bucket.allowed_at(now_, head.permits, 0);
             head.line.swap(line);
             owner_.heads_.insert(head);
         }
 
-        keyed_rate_limiter_slot& slot() noexcept { return slot_; }
+        keyed_rate_limiter_word& word() noexcept { return word_; }
 
         rate_limiter_line line;
         keyed_rate_limiter_bucket bucket;
 
     private:
         keyed_rate_limiter_state& owner_;
-        keyed_rate_limiter_slot& slot_;
+        keyed_rate_limiter_word& word_;
         nanoseconds now_;
     };
 
@@ -161,7 +161,7 @@ private:
     void remove(waiter& w) noexcept override
     {
         const nanoseconds now = this->now();
-        visit v(*this, *as_keyed(w).slot, now);
+        visit v(*this, *as_keyed(w).word, now);
         v.line.remove(v.bucket, as_keyed(w), now);
         --waiting_;
         ++cancelled_;
@@ -171,7 +171,7 @@ private:
     {
         const keyed_rate_limiter_waiter& w = as_keyed(plain);
         ++cancelled_;
-        return_grant(*w.slot, w.permits, w.receipt);
+        return_grant(*w.word, w.permits, w.receipt);
         serve(ready);
     }
     void take_all(waiter_list& out) noexcept override;
@@ -179,19 +179,19 @@ private:
 
     wait_decision decide_request(visit& v, nanoseconds now, std::uint64_t n, nanoseconds deadline,
                                  rate_limiter_receipt& receipt, nanoseconds& retry_after) noexcept;
-    void return_grant(keyed_rate_limiter_slot& slot, std::uint64_t n,
+    void return_grant(keyed_rate_limiter_word& word, std::uint64_t n,
                       const rate_limiter_receipt& receipt) noexcept
     {
         const nanoseconds now = this->now();
-        visit(*this, slot, now).bucket.give_back(now, n, receipt);
+        visit(*this, word, now).bucket.refund(now, n, receipt);
         granted_ -= n;
         ++refunds_;
     }
-    void note_rejection(keyed_rate_limiter_slot& slot, errc code, std::uint64_t n,
+    void note_rejection(keyed_rate_limiter_word& word, errc code, std::uint64_t n,
                         nanoseconds retry_after) noexcept
     {
         ++rejected_;
-        publish(slot, code, n, retry_after);
+        publish(word, code, n, retry_after);
     }
     void note_decided(rate_limiter_waiter& w, ready_list& ready) noexcept;
 
@@ -220,7 +220,7 @@ wait_decision keyed_rate_limiter_state<Threading, Clock>::decide_request(
     if (result.is_granted())
         granted_ += n;
     else if (result.is_refused())
-        note_rejection(v.slot(), result.code(), n, retry_after);
+        note_rejection(v.word(), result.code(), n, retry_after);
     return result;
 }
 
@@ -229,19 +229,19 @@ bool keyed_rate_limiter_state<Threading, Clock>::admit(waiter& plain) noexcept
 {
     keyed_rate_limiter_waiter& w = as_keyed(plain);
     const nanoseconds now = this->now();
-    visit v(*this, *w.slot, now);
+    visit v(*this, *w.word, now);
     w.decide(decide_request(v, now, w.permits, w.deadline, w.receipt, w.retry_after));
     if (!w.is_pending())
         return true;
     // The timer must expire for this key, or for one that is due before. Without memory for the
     // timer the waiter would never be granted.
-    nanoseconds due = v.line.empty() ? v.bucket.opens(now, w.permits, 0)
-                                     : v.bucket.opens(now, v.line.front().permits, 0);
+    nanoseconds due = v.line.empty() ? v.bucket.allowed_at(now, w.permits, 0)
+                                     : v.bucket.allowed_at(now, v.line.front().permits, 0);
     if (!heads_.empty())
         due = std::min(due, heads_.begin()->due);
     if (!this->try_wake_at(due)) {
         w.fail(errc::rejected);
-        note_rejection(*w.slot, errc::rejected, w.permits, w.retry_after);
+        note_rejection(*w.word, errc::rejected, w.permits, w.retry_after);
         return true;
     }
     v.line.push_back(v.bucket, w, now);
@@ -258,7 +258,7 @@ void keyed_rate_limiter_state<Threading, Clock>::note_decided(rate_limiter_waite
         ++waited_;
         granted_ += w.permits;
     } else {
-        note_rejection(*as_keyed(w).slot, w.decision().code(), w.permits, w.retry_after);
+        note_rejection(*as_keyed(w).word, w.decision().code(), w.permits, w.retry_after);
     }
     ready.push_back(w);
 }
@@ -268,7 +268,7 @@ void keyed_rate_limiter_state<Threading, Clock>::serve(ready_list& ready) noexce
 {
     const nanoseconds now = this->now();
     while (!heads_.empty() && heads_.begin()->due <= now) {
-        visit v(*this, *heads_.begin()->slot, now);
+        visit v(*this, *heads_.begin()->word, now);
         v.line.serve(v.bucket, now, [&](rate_limiter_waiter& w) { note_decided(w, ready); });
     }
     if (heads_.empty())
@@ -282,7 +282,7 @@ void keyed_rate_limiter_state<Threading, Clock>::take_all(waiter_list& out) noex
 {
     const nanoseconds now = this->now();
     while (!heads_.empty()) {
-        visit v(*this, *heads_.begin()->slot, now);
+        visit v(*this, *heads_.begin()->word, now);
         v.line.take_all(out);
     }
     waiting_ = 0;
@@ -307,7 +307,7 @@ void keyed_rate_limiter_state<Threading, Clock>::convert_lines(const gcra& old, 
         keyed_rate_limiter_waiter& head = *heads.begin();
         heads.erase(heads.begin());
         heads_.insert(head);
-        visit v(*this, *head.slot, now);
+        visit v(*this, *head.word, now);
         v.bucket.full = rule_.converted(old, v.bucket.full, saturating_sub(now, origin_));
         v.line.fail_hopeless(v.bucket, now,
                              [&](rate_limiter_waiter& w) { note_decided(w, ready); });

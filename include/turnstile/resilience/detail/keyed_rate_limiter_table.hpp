@@ -5,7 +5,7 @@
 
 #include <turnstile/detail/util/key_table.hpp>
 #include <turnstile/detail/util/synchronization.hpp>
-#include <turnstile/resilience/detail/keyed_rate_limiter_waiter.hpp>
+#include <turnstile/resilience/detail/keyed_rate_limiter_bucket.hpp>
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
@@ -17,7 +17,7 @@ namespace turnstile::inline v0_1::detail {
 // A key with its bucket, as the table sees it. The table, operations and events share it; a node
 // that only the table refers to may be removed.
 template <class Threading>
-class keyed_rate_limiter_node : public keyed_rate_limiter_slot, public key_table_node {
+class keyed_rate_limiter_node : public keyed_rate_limiter_word, public key_table_node {
 public:
     using key_table_node::key_table_node;
     keyed_rate_limiter_node(const keyed_rate_limiter_node&) = delete;
@@ -47,9 +47,9 @@ class keyed_rate_limiter_table {
 public:
     using node = keyed_rate_limiter_node<Threading>;
     using node_ptr = boost::intrusive_ptr<node>;
-    using room = typename key_table<node>::room;
+    using storage = typename key_table<node>::storage;
 
-    static room make_room(std::size_t size) { return key_table<node>::make_room(size); }
+    static storage make_storage(std::size_t size) { return key_table<node>::make_storage(size); }
 
     keyed_rate_limiter_table() = default;
     ~keyed_rate_limiter_table()
@@ -67,8 +67,8 @@ public:
     {
         return nodes_.next(hash, number);
     }
-    std::size_t room_needed() const noexcept { return nodes_.room_needed(); }
-    void grow(room& other) noexcept { nodes_.grow(other); }
+    std::size_t storage_needed() const noexcept { return nodes_.storage_needed(); }
+    void grow(storage& other) noexcept { nodes_.grow(other); }
     void insert(node_ptr n) noexcept { nodes_.insert(*n.detach()); }
 
     // Removes the nodes in one place of the table that nothing else refers to and for which

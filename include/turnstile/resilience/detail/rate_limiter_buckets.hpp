@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: BSL-1.0
 // The buckets of a rate limiter, one for each bandwidth. A permit must be available in all of them.
-// rate_limiter_schedule derives from this class and adds the promises of reservations.
+// rate_limiter_schedule derives from this class and adds the bookings of reservations.
 //
 // The first bucket is one word:
-//   bit 0        `closed`: the fast path is closed, and only the holder of the state's lock
+//   bit 0        `disabled`: the fast path is disabled, and only the holder of the state's lock
 //                changes the word
 //   bits 1..63   the time at which the bucket is full again, in ticks of its rule since `origin_`
 //
-// While the fast path is open, a compare-and-swap of that word takes permits. It is closed while
-// operations wait or promises are outstanding, and always if there are several buckets, because
-// these cannot be changed in one step.
+// While the fast path is enabled, a compare-and-swap of that word takes permits. It is disabled
+// while operations wait or bookings are outstanding, and always if there are several buckets,
+// because these cannot be changed in one step.
 //
 // Invariant: no compare-and-swap that was prepared under earlier limits succeeds, however many
-// changes of the limits were made in the meantime. While the fast path is open, the word only
+// changes of the limits were made in the meantime. While the fast path is enabled, the word only
 // grows. A refund lowers the word and therefore records the largest value in `peak_`; a change of
 // the limits moves the origin such that the word becomes larger than it has ever been.
 #pragma once
 
 #include <turnstile/core/threading.hpp>
-#include <turnstile/resilience/detail/rate_limiter_waiter.hpp>
+#include <turnstile/resilience/detail/rate_limiter_records.hpp>
 #include <turnstile/resilience/gcra.hpp>
 
 #include <algorithm>
@@ -51,15 +51,15 @@ public:
     // The largest number of permits that one request may take.
     std::uint64_t burst() const noexcept { return burst_.load(std::memory_order_relaxed); }
 
-    enum class fast_result { taken, refused, closed };
+    enum class fast_result { taken, refused, disabled };
 
     // The fast path, without the lock.
     fast_result try_take(nanoseconds now, std::uint64_t n) noexcept
     {
         fast_result result = fast_result::taken;
         const auto charge = [&](std::uint64_t& word) noexcept {
-            if (word & closed) {
-                result = fast_result::closed;
+            if (word & disabled) {
+                result = fast_result::disabled;
                 return false;
             }
             const gcra rule = first_rule();
@@ -79,15 +79,15 @@ public:
     fast_result try_take(nanoseconds now, std::uint64_t n, rate_limiter_receipt& receipt) noexcept;
 
     // The functions below are called under the lock, and the functions that change a bucket only
-    // while the fast path is closed.
-    void close_fast_path() noexcept;
+    // while the fast path is disabled.
+    void disable_fast_path() noexcept;
     // Does nothing if there are several buckets.
-    void open_fast_path() noexcept;
+    void enable_fast_path() noexcept;
 
-    nanoseconds opens(nanoseconds now, std::uint64_t n, std::uint64_t ahead) const noexcept;
+    nanoseconds allowed_at(nanoseconds now, std::uint64_t n, std::uint64_t ahead) const noexcept;
     rate_limiter_receipt take(charge_time when, std::uint64_t n) noexcept;
     // Returns false, and changes nothing, if the permits were taken under earlier limits.
-    bool give_back(nanoseconds now, std::uint64_t n, const rate_limiter_receipt& receipt) noexcept;
+    bool refund(nanoseconds now, std::uint64_t n, const rate_limiter_receipt& receipt) noexcept;
 
     const std::vector<bandwidth>& limits() const noexcept { return limits_; }
     // Exchanges the limits. The earlier ones are left in `next`, to be freed without the lock.
@@ -113,8 +113,9 @@ protected:
                         std::uint64_t n) const noexcept
     {
         const nanoseconds time = since_origin(when.time);
-        return when.is_opening ? rule.reached(time, rule.opens(full, std::min(n, rule.burst())))
-                               : rule.at(time);
+        return when.became_allowed
+                   ? rule.reached(time, rule.allowed_at(full, std::min(n, rule.burst())))
+                   : rule.at(time);
     }
     // The time at which the bucket is full after `ahead` further permits are taken.
     gcra::ticks full_after(const gcra& rule, gcra::ticks full, nanoseconds now,
@@ -133,10 +134,10 @@ protected:
     }
 
 private:
-    static constexpr std::uint64_t closed = 1;
+    static constexpr std::uint64_t disabled = 1;
 
     // The loads acquire: a reader that sees a rule newer than its word also sees that the fast path
-    // was closed in between, and its compare-and-swap fails.
+    // was disabled in between, and its compare-and-swap fails.
     gcra first_rule() const noexcept
     {
         return {scale_.load(std::memory_order_acquire), interval_.load(std::memory_order_acquire),
@@ -146,7 +147,7 @@ private:
     gcra::ticks first_full() const noexcept { return word() >> 1; }
     void set_first_full(gcra::ticks full) noexcept
     {
-        word_.store(full << 1 | closed, std::memory_order_release);
+        word_.store(full << 1 | disabled, std::memory_order_release);
     }
     // Calls f(rule, full) for each bucket; f may change `full`.
     template <class F>
@@ -172,11 +173,11 @@ private:
 
     // The most recent refunds. All permits that were taken after `full` were in effect taken
     // earlier, by `amount`.
-    struct refund {
+    struct refund_record {
         nanoseconds full;
         nanoseconds amount;
     };
-    std::array<refund, 16> recent_{};
+    std::array<refund_record, 16> recent_{};
 };
 
 extern template class rate_limiter_buckets<thread_safe>;

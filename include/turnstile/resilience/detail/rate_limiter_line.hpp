@@ -12,22 +12,24 @@
 //   change of the limits can delay it beyond that. No other request can make it fail.
 //
 // A Bucket is a rate_limiter_schedule or a keyed_rate_limiter_bucket. It has
-//   burst()                  the largest number of permits that one request may take
-//   due(now, n, from)        the time, not before `from`, for which the first waiter is charged
-//                            when it takes n permits; a time in the future may be too early
-//   opens(now, n, ahead)     a time at which n permits may be taken after `ahead` others, or an
-//                            earlier one
-//   expected(now, n, line)   a time at which n permits can be taken behind the line, or a later one
-//   can_add(now, n, line)    whether the bucket can count n more permits
-//   take(when, n)            takes n permits; returns the receipt
-//   apply_due_promises(now)  takes the permits of the promises that are due
-//   has_promised()           whether promises are outstanding
-//   joining(w, now, line)    a waiter is about to join the line
-//   note_change()            permits were taken beside the line, or an undecided waiter has left it
+//   burst()                    the largest number of permits that one request may take
+//   due(now, n, from)          the time, not before `from`, for which the first waiter is charged
+//                              when it takes n permits; a time in the future may be too early
+//   allowed_at(now, n, ahead)  a time at which n permits may be taken after `ahead` others, or an
+//                              earlier one
+//   expected(now, n, line)     a time at which n permits can be taken behind the line, or a later
+//                              one
+//   can_add(now, n, line)      whether the bucket can count n more permits
+//   take(when, n)              takes n permits; returns the receipt
+//   apply_due_bookings(now)    takes the permits of the bookings that are due
+//   has_bookings()             whether bookings are outstanding
+//   joining(w, now, line)      a waiter is about to join the line
+//   note_change()              permits were taken beside the line, or an undecided waiter has
+//                              left it
 #pragma once
 
 #include <turnstile/detail/wait/waiter.hpp>
-#include <turnstile/resilience/detail/rate_limiter_waiter.hpp>
+#include <turnstile/resilience/detail/rate_limiter_records.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -118,7 +120,8 @@ public:
     void remove(Bucket& bucket, rate_limiter_waiter& w, nanoseconds now) noexcept
     {
         if (&front() == &w)
-            served_until_ = std::max(served_until_, std::min(now, bucket.opens(now, w.permits, 0)));
+            served_until_ =
+                std::max(served_until_, std::min(now, bucket.allowed_at(now, w.permits, 0)));
         unlink(w);
         bucket.note_change();
     }
@@ -136,7 +139,7 @@ public:
                     return;
                 fail(bucket, w, errc::rate_limited, now, when.time);
             } else {
-                if (waiting_ == 1 && !bucket.has_promised())
+                if (waiting_ == 1 && !bucket.has_bookings())
                     when = {now};
                 served_until_ = when.time;
                 w.receipt = bucket.take(when, w.permits);
@@ -145,7 +148,7 @@ public:
             }
             decided(w);
         }
-        bucket.apply_due_promises(now);
+        bucket.apply_due_bookings(now);
     }
 
     // After a change of the limits: refuses the waiters that need more than the burst, or that
@@ -156,7 +159,7 @@ public:
         std::uint64_t before = 0;
         for (auto it = queue_.begin(); it != queue_.end();) {
             rate_limiter_waiter& w = as_own(*it++);
-            const nanoseconds when = bucket.opens(now, w.permits, before);
+            const nanoseconds when = bucket.allowed_at(now, w.permits, before);
             if (w.permits <= bucket.burst() && when <= w.deadline) {
                 before += w.permits;
                 continue;

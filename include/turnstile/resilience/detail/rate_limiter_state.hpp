@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// The state of basic_rate_limiter: its schedule (buckets and promises), one line of waiters in
+// The state of basic_rate_limiter: its schedule (buckets and bookings), one line of waiters in
 // front of it, and a timer for the first waiter. Reservations refer to it and may outlive the
 // limiter.
 //
-// While no operation waits, no promise is outstanding and there is one bucket, permits are taken
-// without the lock. Every locked function first closes that fast path and serves the waiters that
-// are due; rearm() at its end sets the timer and opens the fast path again.
+// While no operation waits, no booking is outstanding and there is one bucket, permits are taken
+// without the lock. Every locked function first disables that fast path and serves the waiters that
+// are due; rearm() at its end sets the timer and enables the fast path again.
 #pragma once
 
 #include <turnstile/detail/wait/observable_state.hpp>
@@ -74,14 +74,14 @@ public:
     }
     void give_back(std::uint64_t n, const rate_limiter_receipt& receipt) noexcept;
 
-    // Promises n permits. `when` becomes the time from which they may be used; if the reservation
+    // Books n permits. `when` becomes the time from which they may be used; if the reservation
     // is refused, the time that it would have taken.
-    error_code reserve(rate_limiter_promise& promise, std::uint64_t n, nanoseconds within,
+    error_code reserve(rate_limiter_booking& booking, std::uint64_t n, nanoseconds within,
                        nanoseconds& when) noexcept;
-    // Gives the permits of a promise back.
-    void release_promise(rate_limiter_promise& promise) noexcept;
+    // Gives the permits of a booking back.
+    void release_booking(rate_limiter_booking& booking) noexcept;
     // The reservation is destroyed: its permits count as used.
-    void orphan_promise(std::unique_ptr<rate_limiter_promise> promise) noexcept;
+    void orphan_booking(std::unique_ptr<rate_limiter_booking> booking) noexcept;
 
     nanoseconds time_until(std::uint64_t n) noexcept;
     std::uint64_t available() noexcept;
@@ -214,7 +214,7 @@ bool rate_limiter_state<Threading, Clock>::admit(waiter& plain) noexcept
 template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::serve_line(nanoseconds now, ready_list& ready) noexcept
 {
-    schedule_.close_fast_path();
+    schedule_.disable_fast_path();
     line_.serve(schedule_, now, [&](rate_limiter_waiter& w) { note_decided(w, ready); });
 }
 
@@ -232,7 +232,7 @@ void rate_limiter_state<Threading, Clock>::note_decided(rate_limiter_waiter& w,
 }
 
 // Sets the timer for the first waiter, publishes the beginning or the end of throttling, and opens
-// the fast path if it may be open.
+// the fast path if it may be used.
 template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::rearm(nanoseconds now) noexcept
 {
@@ -245,15 +245,15 @@ void rate_limiter_state<Threading, Clock>::rearm(nanoseconds now) noexcept
         this->listeners_.publish(
             {is_throttled_ ? rate_limiter_event::throttled : rate_limiter_event::recovered});
     }
-    schedule_.open_fast_path(line_);
+    schedule_.enable_fast_path(line_);
 }
 
 template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::take_back(waiter& w, ready_list& ready) noexcept
 {
     const nanoseconds now = this->now();
-    schedule_.close_fast_path();
-    schedule_.give_back(now, as_own(w).permits, as_own(w).receipt);
+    schedule_.disable_fast_path();
+    schedule_.refund(now, as_own(w).permits, as_own(w).receipt);
     count_grant(-as_own(w).permits);
     ++cancelled_;
     serve(now, ready);
@@ -265,8 +265,8 @@ void rate_limiter_state<Threading, Clock>::give_back(std::uint64_t n,
 {
     this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
-        schedule_.close_fast_path();
-        schedule_.give_back(now, n, receipt);
+        schedule_.disable_fast_path();
+        schedule_.refund(now, n, receipt);
         count_grant(-n);
         serve(now, ready);
     });
@@ -276,14 +276,14 @@ template <class Threading, class Clock>
 void rate_limiter_state<Threading, Clock>::take_all(waiter_list& out) noexcept
 {
     const nanoseconds now = this->now();
-    schedule_.close_fast_path();
+    schedule_.disable_fast_path();
     line_.take_all(out);
     rearm(now);
     base::take_all(out);
 }
 
 template <class Threading, class Clock>
-error_code rate_limiter_state<Threading, Clock>::reserve(rate_limiter_promise& promise,
+error_code rate_limiter_state<Threading, Clock>::reserve(rate_limiter_booking& booking,
                                                          std::uint64_t n, nanoseconds within,
                                                          nanoseconds& when) noexcept
 {
@@ -299,9 +299,9 @@ error_code rate_limiter_state<Threading, Clock>::reserve(rate_limiter_promise& p
         if (decision.is_pending() && !schedule_.can_add(now, n, line_))
             decision = wait_decision::refused(errc::rejected);
         if (decision.is_pending()) {
-            promise.permits = n;
-            promise.ready_at = when;
-            schedule_.reserve(promise, now, line_);
+            booking.permits = n;
+            booking.ready_at = when;
+            schedule_.reserve(booking, now, line_);
             count_grant(n);
         } else {
             note_rejection(decision.code(), n, delay);
@@ -314,24 +314,24 @@ error_code rate_limiter_state<Threading, Clock>::reserve(rate_limiter_promise& p
 }
 
 template <class Threading, class Clock>
-void rate_limiter_state<Threading, Clock>::release_promise(rate_limiter_promise& promise) noexcept
+void rate_limiter_state<Threading, Clock>::release_booking(rate_limiter_booking& booking) noexcept
 {
     this->update_and_notify([&](ready_list& ready) {
         const nanoseconds now = this->now();
         serve_line(now, ready);
-        schedule_.release(promise, now);
-        count_grant(-promise.permits);
+        schedule_.release(booking, now);
+        count_grant(-booking.permits);
         serve(now, ready);
     });
 }
 
 template <class Threading, class Clock>
-void rate_limiter_state<Threading, Clock>::orphan_promise(
-    std::unique_ptr<rate_limiter_promise> promise) noexcept
+void rate_limiter_state<Threading, Clock>::orphan_booking(
+    std::unique_ptr<rate_limiter_booking> booking) noexcept
 {
     this->guarded([&] {
-        if (promise->is_outstanding())
-            promise.release()->is_orphaned = true;
+        if (booking->is_outstanding())
+            booking.release()->is_orphaned = true;
     });
 }
 

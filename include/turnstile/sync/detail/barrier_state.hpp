@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 // The state of barrier: the parties that have arrived, until their round is complete. A complete
-// round is closed: it moves from `queue_` to `closed_round_`, the action runs without the lock, and
+// round ends: it moves from `queue_` to `ended_round_`, the action runs without the lock, and
 // the round is granted. Arrivals meanwhile belong to the next round.
 //
 // An arrival is counted under the lock, in the step that queues it, so exactly one arrival
-// completes a round. At most one round is closed at a time. `parties_`, `arrived_` and `broken_`
-// are written under the lock and read without it.
+// completes a round. At most one round has ended and is not granted. `parties_`, `arrived_` and
+// `broken_` are written under the lock and read without it.
 #pragma once
 
 #include <turnstile/detail/wait/wait_state.hpp>
@@ -21,7 +21,7 @@ namespace turnstile::inline v0_1::detail {
 
 struct barrier_waiter : waiter {
     using waiter::waiter;
-    std::uint64_t ticket = 0;        // its number in the order of arrival
+    std::uint64_t arrival = 0;       // its number in the order of arrival
     std::size_t index = 0;           // its index in the round, once it is granted
     bool* completes_round = nullptr; // set to true if this arrival completes the round
 };
@@ -38,7 +38,7 @@ public:
     }
 
     std::size_t parties() const noexcept { return parties_.load(std::memory_order_acquire); }
-    // Hides that of wait_state, which also counts a closed round.
+    // Hides that of wait_state, which also counts an ended round.
     std::size_t waiting() const noexcept { return arrived_.load(std::memory_order_acquire); }
     bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
     std::exception_ptr failure() noexcept;
@@ -65,18 +65,18 @@ public:
     void abort() noexcept;
 
 private:
-    // Under the lock: whether the round can be closed. If all parties have dropped out, the round
+    // Under the lock: whether the round can end. If all parties have dropped out, the round
     // of the last drop is complete without a waiter.
     bool is_round_complete() const noexcept;
     wait_decision try_arrive_last(std::size_t& index) noexcept;
-    void close_round() noexcept;
+    void end_round() noexcept;
     std::size_t grant_round(ready_list& ready) noexcept;
     std::exception_ptr run_action() noexcept;
     wait_decision finish_round(std::size_t& index) noexcept;
     wait_decision refusal() const noexcept;
     void fail(waiter_list& waiters, ready_list& ready) noexcept;
     void fail_all(ready_list& ready) noexcept;
-    void fail_closed_round(wait_decision decision) noexcept;
+    void fail_ended_round(wait_decision decision) noexcept;
 
     bool admit(waiter& w) noexcept override;
     void remove(waiter& w) noexcept override;
@@ -90,12 +90,12 @@ private:
 
     const std::function<void()> action_;
     const bool cancelling_breaks_;
-    bool is_round_closed_ = false; // a round is closed and not yet granted
-    bool all_dropped_ = false;     // the last round is complete and not yet closed
-    wait_decision round_decision_ = wait_decision::granted(); // of the closed round
-    std::uint64_t tickets_ = 0;
-    std::uint64_t last_closed_ticket_ = 0; // tickets up to this one are in a closed round
-    waiter_list closed_round_;
+    bool has_ended_round_ = false; // a round has ended and is not yet granted
+    bool all_dropped_ = false;     // the last round is complete and has not ended yet
+    wait_decision round_decision_ = wait_decision::granted(); // of the ended round
+    std::uint64_t arrivals_ = 0;
+    std::uint64_t last_ended_arrival_ = 0; // arrivals up to this one are in an ended round
+    waiter_list ended_round_;
     std::exception_ptr failure_;
 };
 

@@ -43,7 +43,7 @@ struct shared_mutex_waiter : waiter {
     using waiter::waiter;
     lock_mode held_mode = lock_mode::nothing;
     lock_mode wanted_mode = lock_mode::shared;
-    std::uint64_t ticket = 0; // its number in the order of arrival
+    std::uint64_t arrival = 0; // its number in the order of arrival
 };
 
 // Waits to exchange the lock of `handle` for the exclusive one.

@@ -58,13 +58,13 @@ template <class Key, class State, class Equal>
 keyed_mutex_node* find_key(State& state, const Key& key, std::size_t hash, const Equal& equal,
                            std::unique_ptr<keyed_mutex_entry<Key>>* made)
 {
-    typename State::table::room room;
+    typename State::table::storage storage;
     for (std::uint64_t seen = 0;;) {
-        std::size_t room_needed = 0;
+        std::size_t storage_needed = 0;
         pinned_node<State> n(
-            state, state.find(hash, seen, made ? made->get() : nullptr, room, room_needed));
-        if (room_needed != 0) {
-            room = State::table::make_room(room_needed);
+            state, state.find(hash, seen, made ? made->get() : nullptr, storage, storage_needed));
+        if (storage_needed != 0) {
+            storage = State::table::make_storage(storage_needed);
             continue;
         }
         if (!n.get())

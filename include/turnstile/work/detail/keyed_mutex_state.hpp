@@ -86,11 +86,11 @@ public:
     }
 
     // The next node with the hash, after the number `seen`, pinned. If there is none and `made` is
-    // not null, inserts, pins and locks `made`, provided that the table has room for it: it may use
-    // `room`. Returns null if there is no such node and none was inserted; `room_needed` is then
-    // the size of the room that is required, or 0.
+    // not null, inserts, pins and locks `made`, provided that the table has storage for it: it may
+    // use `storage`. Returns null if there is no such node and none was inserted; `storage_needed`
+    // is then the size of the storage that is required, or 0.
     keyed_mutex_node* find(std::size_t hash, std::uint64_t seen, keyed_mutex_node* made,
-                           table::room& room, std::size_t& room_needed) noexcept;
+                           table::storage& storage, std::size_t& storage_needed) noexcept;
     void unpin(keyed_mutex_nodes nodes) noexcept;
 
     // Locks all of the pinned nodes, or none.

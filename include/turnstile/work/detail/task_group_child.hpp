@@ -6,9 +6,9 @@
 // destroyed when it has been started, the result when the child is.
 #pragma once
 
-#include <turnstile/channel/detail/value_node.hpp>
 #include <turnstile/detail/call/child_operation.hpp>
 #include <turnstile/detail/post/strand_lease.hpp>
+#include <turnstile/detail/util/recycled_memory.hpp>
 #include <turnstile/detail/wait/wait_request.hpp>
 #include <turnstile/work/detail/task_group_state.hpp>
 

@@ -1,39 +1,22 @@
 // SPDX-License-Identifier: BSL-1.0
-// A reference-counted value, stored once and shared by all receivers of a channel.
+// The node of a shared_value: a reference-counted value, stored once and shared by all receivers of
+// a broadcast or a watch.
 //
 // broadcast_state and watch_state handle values as shared_node and do not depend on T; shared_value
 // knows that the node is a value_node<T>. A node is made before the channel is locked and freed
 // after the channel is unlocked, so constructors and destructors of T may throw, block or call the
 // channel. The value does not change once it is shared.
-//
-// recycled_memory, at the top, is also used by oneshot.
 #pragma once
 
-#include <turnstile/core/config.hpp>
+#include <turnstile/detail/util/recycled_memory.hpp>
 
-#include <boost/asio/recycling_allocator.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
 
-#include <cstddef>
 #include <type_traits>
 #include <utility>
 
 namespace turnstile::inline v0_1::detail {
-
-// A base class of T that allocates T with Asio's recycling allocator.
-template <class T>
-class recycled_memory {
-public:
-    static void* operator new(std::size_t) { return asio::recycling_allocator<T>().allocate(1); }
-    static void operator delete(void* p) noexcept
-    {
-        asio::recycling_allocator<T>().deallocate(static_cast<T*>(p), 1);
-    }
-
-protected:
-    ~recycled_memory() = default;
-};
 
 template <class Threading>
 using reference_counter = std::conditional_t<Threading::is_confined, boost::thread_unsafe_counter,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// The records that the parts of a rate limiter exchange: the waiter, the promise behind a
+// The records that the parts of a rate limiter exchange: the waiter, the booking behind a
 // reservation, the receipt for permits that were taken, and the time for which permits are
-// charged. Both rate limiters use them. Waiters and promises are guarded by the lock of the state.
+// charged. Both rate limiters use them. Waiters and bookings are guarded by the lock of the state.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -34,7 +34,7 @@ struct rate_limiter_receipt {
 // `time`, they are charged for the exact tick in it, so that no fraction is lost.
 struct charge_time {
     nanoseconds time{};
-    bool is_opening = false;
+    bool became_allowed = false;
 };
 
 // An operation that waits for permits of a rate limiter.
@@ -47,18 +47,18 @@ struct rate_limiter_waiter : waiter {
     std::uint64_t reservations_before = 0;        // made before the waiter joined the line
 };
 
-using rate_limiter_promise_hook = boost::intrusive::list_base_hook<>;
+using rate_limiter_booking_hook = boost::intrusive::list_base_hook<>;
 
-// The permits of a reservation. Until `ready_at` the promise is in the list of promises; then its
+// The permits of a reservation. Until `ready_at` the booking is in the list of bookings; then its
 // permits are taken from the buckets, and it leaves the list.
-struct rate_limiter_promise : rate_limiter_promise_hook {
-    bool is_outstanding() const noexcept { return rate_limiter_promise_hook::is_linked(); }
+struct rate_limiter_booking : rate_limiter_booking_hook {
+    bool is_outstanding() const noexcept { return rate_limiter_booking_hook::is_linked(); }
 
     std::uint64_t permits = 1;
     nanoseconds ready_at{};
     std::uint64_t number = 0;     // in the order in which reservations are made
     rate_limiter_receipt receipt; // once the permits are taken
-    bool is_orphaned = false;     // the reservation was destroyed: the list owns the promise
+    bool is_orphaned = false;     // the reservation was destroyed: the list owns the booking
 };
 
 } // namespace turnstile::inline v0_1::detail
