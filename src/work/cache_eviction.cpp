@@ -7,22 +7,60 @@ namespace turnstile::inline v0_1::detail {
 namespace {
 
 constexpr std::uint64_t max_total = std::uint64_t(1) << 62;
-constexpr std::uint64_t sample_per_entry = 10;
-constexpr std::uint64_t aging_per_entry = 10;
-// How many entries one call moves at most to adapt the segments to new limits.
-constexpr int moves_per_call = 4;
+
+// A sample is that many accesses for each entry.
+constexpr std::uint64_t accesses_of_sample = 2;
+constexpr unsigned samples_of_age = 5;
+constexpr std::size_t min_entries_of_sample = 16;
+
 constexpr double protected_share = 0.8;
-constexpr unsigned jitter_above = 5;
+// The part of the cache that is observed on either side of the limit of the window.
+constexpr std::uint64_t depth_divisor = 8;
+
+// How many entries one call moves at most to adapt a segment to its limit.
+constexpr int moves_of_call = 4;
+
+// A candidate that is not used more often than the victim is admitted nevertheless if it is used
+// that often, with a probability of 1 in 128.
+constexpr unsigned often = 6;
 constexpr std::uint64_t jitter_mask = 127;
+
+unsigned one_more(unsigned frequency) noexcept
+{
+    return std::min(frequency + 1, frequency_sketch::max_frequency);
+}
+
+std::uint64_t part_of(std::uint64_t whole, double share) noexcept
+{
+    return static_cast<std::uint64_t>(static_cast<double>(whole) * share);
+}
 
 } // namespace
 
 cache_eviction::cache_eviction(eviction_policy policy, std::uint64_t max_weight,
                                std::uint64_t seed) noexcept
-    : max_weight_(std::min(max_weight, max_total / 2)), random_(seed), seed_(random_.next()),
-      policy_(policy)
+    : random_(seed), seed_(random_.next()), policy_(policy)
 {
+    resize(max_weight);
+}
+
+void cache_eviction::resize(std::uint64_t max_weight) noexcept
+{
+    max_weight_ = std::min(max_weight, max_total / 2);
+    depth_ = std::max<std::uint64_t>(max_weight_ / depth_divisor, 1);
+    history_.set_depth(depth_);
     divide();
+}
+
+// Divides the maximum among the segments.
+void cache_eviction::divide() noexcept
+{
+    max_window_ = max_weight_;
+    if (policy_ != eviction_policy::lru) {
+        const std::uint64_t share = part_of(max_weight_, climber_.share());
+        max_window_ = std::min(std::max<std::uint64_t>(share, 1), max_weight_);
+    }
+    max_protected_ = part_of(max_main(), protected_share);
 }
 
 cache_eviction::segment_list& cache_eviction::list_of(const eviction_entry& e) noexcept
@@ -30,6 +68,8 @@ cache_eviction::segment_list& cache_eviction::list_of(const eviction_entry& e) n
     switch (e.state_.segment) {
     case eviction_entry::window:
         return window_;
+    case eviction_entry::eldest:
+        return eldest_;
     case eviction_entry::probation:
         return probation_;
     case eviction_entry::protect:
@@ -82,27 +122,30 @@ void cache_eviction::insert(eviction_entry& e) noexcept
 {
     unsigned before = 0;
     if (policy_ != eviction_policy::lru) {
-        const std::size_t tracked = counted() + 1;
-        if (tracked > sketch_.room())
-            sketch_.reserve(tracked);
-        before = sketch_.estimate(mixed(e.hash()));
+        reserve();
+        const std::uint64_t key = mixed(e.hash());
+        before = sketch_.estimate(key);
+        if (history_.take(key))
+            climber_.count_gain();
     }
-    set_frequency(e, std::min(before + 1, frequency_sketch::max_frequency));
+    set_frequency(e, one_more(before));
     place(e);
     count_access();
 }
 
 void cache_eviction::touch(eviction_entry& e) noexcept
 {
-    segment_list& s = list_of(e);
-    set_frequency(e, std::min(frequency(e) + 1, frequency_sketch::max_frequency));
-    if (e.state_.segment == eviction_entry::probation) {
+    set_frequency(e, one_more(frequency(e)));
+    if (e.state_.segment == eviction_entry::eldest ||
+        e.state_.segment == eviction_entry::probation) {
+        if (e.state_.segment == eviction_entry::eldest)
+            climber_.count_loss();
         move(e, eviction_entry::protect);
-        limit_protected();
+        settle_main();
     } else {
+        segment_list& s = list_of(e);
         s.entries.splice(s.entries.begin(), s.entries, s.entries.iterator_to(e));
     }
-    ++hits_;
     count_access();
 }
 
@@ -111,7 +154,7 @@ void cache_eviction::record_miss(std::uint64_t hash) noexcept
     if (policy_ == eviction_policy::lru)
         return;
     const std::uint64_t key = mixed(hash);
-    sketch_.raise(key, std::min(sketch_.estimate(key) + 1, frequency_sketch::max_frequency));
+    sketch_.raise(key, one_more(sketch_.estimate(key)));
     count_access();
 }
 
@@ -136,55 +179,58 @@ eviction_entry* cache_eviction::next_victim() noexcept
 {
     if (!condemned_.entries.empty())
         return remove(condemned_.entries.back());
-    settle();
+    settle_window();
+    settle_main();
     if (weight() <= max_weight_)
         return nullptr;
-    const bool main_is_empty = main_weight() == 0;
-    if (main_is_empty)
-        return remove(window_.entries.back());
-    eviction_entry& victim = oldest_of_main();
-    if (window_.weight <= max_window_)
-        return remove(victim);
+    eviction_entry* const victim = oldest_of_main();
+    if (victim && (window_.weight <= max_window_ || admits(window_.entries.back(), *victim)))
+        return remove(*victim);
     eviction_entry& candidate = window_.entries.back();
-    return remove(admits(candidate, victim) ? victim : candidate);
+    if (policy_ != eviction_policy::lru)
+        history_.record(mixed(candidate.hash()), candidate.weight());
+    return remove(candidate);
 }
 
-void cache_eviction::resize(std::uint64_t max_weight) noexcept
+eviction_entry* cache_eviction::oldest_of_main() noexcept
 {
-    max_weight_ = std::min(max_weight, max_total / 2);
-    divide();
-}
-
-eviction_entry& cache_eviction::oldest_of_main() noexcept
-{
-    return probation_.entries.empty() ? protected_.entries.back() : probation_.entries.back();
+    for (segment_list* s : {&eldest_, &probation_, &protected_}) {
+        if (!s->entries.empty())
+            return &s->entries.back();
+    }
+    return nullptr;
 }
 
 bool cache_eviction::admits(const eviction_entry& candidate, const eviction_entry& victim) noexcept
 {
-    const unsigned ours = frequency(candidate);
-    if (ours > frequency(victim))
+    const unsigned wanted = frequency(candidate);
+    if (wanted > frequency(victim))
         return true;
-    // Keys of an attacker could all have the largest frequency.
-    return ours > jitter_above && (random_.next() & jitter_mask) == 0;
+    // Otherwise an attacker who knows keys with the hash of a victim could keep it forever.
+    return wanted >= often && (random_.next() & jitter_mask) == 0;
 }
 
-// The oldest entries of the window move on while there is room for them in the main space.
-void cache_eviction::settle() noexcept
+// Moves the oldest entries of the window on while there is room for them in the main space.
+void cache_eviction::settle_window() noexcept
 {
-    for (int i = 0; i != moves_per_call && window_.weight > max_window_; ++i) {
+    for (int i = 0; i != moves_of_call && window_.weight > max_window_; ++i) {
         eviction_entry& oldest = window_.entries.back();
         if (main_weight() + oldest.weight() > max_main())
             break;
         move(oldest, eviction_entry::probation);
     }
-    limit_protected();
 }
 
-void cache_eviction::limit_protected() noexcept
+void cache_eviction::settle_main() noexcept
 {
-    for (int i = 0; i != moves_per_call && protected_.weight > max_protected_; ++i)
+    for (int i = 0; i != moves_of_call && protected_.weight > max_protected_; ++i)
         move(protected_.entries.back(), eviction_entry::probation);
+    for (int i = 0; i != moves_of_call && eldest_.weight < depth_; ++i) {
+        segment_list& from = probation_.entries.empty() ? protected_ : probation_;
+        if (from.entries.empty())
+            break;
+        move(from.entries.back(), eviction_entry::eldest);
+    }
 }
 
 unsigned cache_eviction::frequency(const eviction_entry& e) const noexcept
@@ -204,39 +250,34 @@ std::uint64_t cache_eviction::mixed(std::uint64_t hash) const noexcept
     return random_source(hash ^ seed_).next();
 }
 
-void cache_eviction::count_access() noexcept
+// Keeps pace with the number of entries.
+void cache_eviction::reserve() noexcept
 {
-    if (++sampled_ >= accesses_left_)
-        end_sample();
+    const std::size_t entries = counted() + 1;
+    if (entries * 2 > sketch_.room())
+        sketch_.reserve(entries * 2);
+    if (entries / 2 > history_.room())
+        history_.reserve(entries / 2);
 }
 
 void cache_eviction::end_sample() noexcept
 {
+    const std::size_t entries = counted();
+    const bool is_filling = entries > sample_size_ + sample_size_ / 8;
+    sample_size_ = entries;
+    accesses_left_ = accesses_of_sample * std::max(entries, min_entries_of_sample);
     if (policy_ == eviction_policy::lru)
         return;
-    climber_.end_sample(static_cast<double>(hits_) / static_cast<double>(sampled_));
+    const double observed =
+        static_cast<double>(std::min(eldest_.weight, depth_)) / static_cast<double>(depth_);
+    climber_.end_sample(std::max(observed, 0.01));
     divide();
-    hits_ = 0;
-    sampled_ = 0;
-    accesses_left_ = sample_per_entry * std::max<std::size_t>(counted(), 16);
-    ++age_;
-    sketch_.halve();
-}
-
-// Divides the maximum among the segments.
-void cache_eviction::divide() noexcept
-{
-    if (policy_ == eviction_policy::lru) {
-        max_window_ = max_weight_;
-        max_protected_ = 0;
-        return;
+    samples_ = is_filling ? 0 : samples_ + 1;
+    if (samples_ == samples_of_age) {
+        samples_ = 0;
+        ++age_;
+        sketch_.halve();
     }
-    const auto part = [](std::uint64_t whole, double share) {
-        return static_cast<std::uint64_t>(static_cast<double>(whole) * share);
-    };
-    max_window_ =
-        std::min(max_weight_, std::max<std::uint64_t>(part(max_weight_, climber_.share()), 1));
-    max_protected_ = part(max_main(), protected_share);
 }
 
 } // namespace turnstile::inline v0_1::detail

@@ -40,7 +40,7 @@ void frequency_sketch::reserve(std::size_t keys) noexcept
         return;
     // Where a key has moved to, its counters are those of the block that it comes from.
     while (aged_ != blocks_)
-        age_some();
+        halve_block();
     for (std::size_t i = 0; blocks_ != 0 && i != blocks; ++i)
         table[i] = table_[i & (blocks_ - 1)];
     table_ = std::move(table);
@@ -66,7 +66,6 @@ void frequency_sketch::raise(std::uint64_t hash, unsigned frequency) noexcept
 {
     if (blocks_ == 0)
         return;
-    age_some();
     const std::size_t place = static_cast<std::size_t>(hash >> 32) & (blocks_ - 1);
     block& b = table_[place];
     if (place >= aged_)
@@ -84,14 +83,12 @@ void frequency_sketch::raise(std::uint64_t hash, unsigned frequency) noexcept
 void frequency_sketch::halve() noexcept
 {
     while (aged_ != blocks_)
-        age_some();
+        halve_block();
     aged_ = 0;
 }
 
-void frequency_sketch::age_some() noexcept
+void frequency_sketch::halve_block() noexcept
 {
-    if (aged_ == blocks_)
-        return;
     for (std::uint64_t& word : table_[aged_].words)
         word = (word >> 1U) & without_low_bits;
     ++aged_;

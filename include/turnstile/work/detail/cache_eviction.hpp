@@ -19,6 +19,7 @@
 
 #include <turnstile/core/export.hpp>
 #include <turnstile/detail/util/random.hpp>
+#include <turnstile/work/detail/eviction_history.hpp>
 #include <turnstile/work/detail/frequency_sketch.hpp>
 #include <turnstile/work/detail/window_climber.hpp>
 #include <turnstile/work/eviction_policy.hpp>
@@ -59,6 +60,7 @@ private:
         untracked,
         window,     // new entries, and those that were used while they were in it
         probation,  // of the main space: entries that were not used since they entered it
+        eldest,     // of the main space: those that will be evicted first
         protect,    // of the main space: entries that were used
         weightless, // weight 0: never evicted
         condemned,  // too heavy for the cache: the first victims
@@ -135,11 +137,15 @@ private:
         std::uint64_t weight = 0;
     };
 
-    std::uint64_t main_weight() const noexcept { return probation_.weight + protected_.weight; }
+    std::uint64_t main_weight() const noexcept
+    {
+        return eldest_.weight + probation_.weight + protected_.weight;
+    }
     std::uint64_t max_main() const noexcept { return max_weight_ - max_window_; }
     std::size_t counted() const noexcept
     {
-        return window_.entries.size() + probation_.entries.size() + protected_.entries.size();
+        return window_.entries.size() + eldest_.entries.size() + probation_.entries.size() +
+               protected_.entries.size();
     }
 
     segment_list& list_of(const eviction_entry& e) noexcept;
@@ -147,36 +153,45 @@ private:
     void unlink(eviction_entry& e) noexcept;
     void move(eviction_entry& e, unsigned segment) noexcept;
     void place(eviction_entry& e) noexcept;
-    void limit_protected() noexcept;
-    void settle() noexcept;
+    void settle_window() noexcept;
+    void settle_main() noexcept;
     eviction_entry* remove(eviction_entry& e) noexcept;
-    eviction_entry& oldest_of_main() noexcept;
+    eviction_entry* oldest_of_main() noexcept;
     bool admits(const eviction_entry& candidate, const eviction_entry& victim) noexcept;
 
     unsigned frequency(const eviction_entry& e) const noexcept;
     void set_frequency(eviction_entry& e, unsigned frequency) noexcept;
     std::uint64_t mixed(std::uint64_t hash) const noexcept;
-    void count_access() noexcept;
+    void reserve() noexcept;
+    void count_access() noexcept
+    {
+        sketch_.continue_halving();
+        if (--accesses_left_ == 0)
+            end_sample();
+    }
     void end_sample() noexcept;
     void divide() noexcept;
 
     segment_list window_;
+    segment_list eldest_;
     segment_list probation_;
     segment_list protected_;
     segment_list weightless_;
     segment_list condemned_;
 
-    std::uint64_t max_weight_;
+    std::uint64_t max_weight_ = 0;
     std::uint64_t max_window_ = 0;
     std::uint64_t max_protected_ = 0;
+    std::uint64_t depth_ = 0; // the weight of the eldest entries, and of the history
 
-    frequency_sketch sketch_; // of keys that are not in the cache
+    frequency_sketch sketch_;  // of keys that are not in the cache
+    eviction_history history_; // of the window
     window_climber climber_;
     random_source random_;
     std::uint64_t seed_;
-    std::uint64_t accesses_left_ = 0; // in this sample
-    std::uint64_t hits_ = 0;          // in this sample
-    std::uint64_t sampled_ = 0;       // accesses since the frequencies were halved
+    std::uint64_t accesses_left_ = 1; // in this sample
+    std::size_t sample_size_ = 0;     // counted() at the beginning of this sample
+    unsigned samples_ = 0;            // since the frequencies were halved
     std::uint8_t age_ = 0;            // how often the frequencies were halved
     eviction_policy policy_;
 };
@@ -184,7 +199,8 @@ private:
 template <class F>
 void cache_eviction::clear(F f) noexcept
 {
-    for (segment_list* s : {&window_, &probation_, &protected_, &weightless_, &condemned_}) {
+    for (segment_list* s :
+         {&window_, &eldest_, &probation_, &protected_, &weightless_, &condemned_}) {
         s->weight = 0;
         s->entries.clear_and_dispose([&](eviction_entry* e) noexcept {
             e->state_.segment = eviction_entry::untracked;
@@ -196,7 +212,8 @@ void cache_eviction::clear(F f) noexcept
 template <class F>
 void cache_eviction::for_each(F f) const noexcept
 {
-    for (const segment_list* s : {&window_, &probation_, &protected_, &weightless_, &condemned_}) {
+    for (const segment_list* s :
+         {&window_, &eldest_, &probation_, &protected_, &weightless_, &condemned_}) {
         for (const eviction_entry& e : s->entries)
             f(e);
     }

@@ -9,9 +9,9 @@
 // are shared with keys that are used more often.
 //
 // Invariant: halve() takes effect at once for every estimate. The table is halved a block at a time
-// by the calls that follow; the counters at and after `aged_` count as halved until it reaches
-// them. Nothing fails for lack of memory: a sketch without a table estimates 0, and a table that
-// cannot grow is less accurate.
+// by the calls of continue_halving() that follow; the counters at and after `aged_` count as halved
+// until it reaches them. Nothing fails for lack of memory: a sketch without a table estimates 0,
+// and a table that cannot grow is less accurate.
 #pragma once
 
 #include <turnstile/core/export.hpp>
@@ -36,6 +36,12 @@ public:
     void raise(std::uint64_t hash, unsigned frequency) noexcept;
     // Halves all estimates, rounded down.
     void halve() noexcept;
+    // Halves a part of the table, if halve() has left any.
+    void continue_halving() noexcept
+    {
+        if (aged_ != blocks_)
+            halve_block();
+    }
 
 private:
     static constexpr std::size_t keys_in_block = 8;
@@ -44,7 +50,7 @@ private:
         std::uint64_t words[block_words] = {};
     };
 
-    void age_some() noexcept;
+    void halve_block() noexcept;
 
     std::unique_ptr<block[]> table_;
     std::size_t blocks_ = 0; // 0, or a power of two

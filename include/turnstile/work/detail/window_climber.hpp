@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
-// Finds the size of the window of cache_eviction with the best hit ratio, by hill climbing: it
-// changes the size a little after every sample of accesses, goes on in the same direction while the
-// hit ratio rises, and turns back when it falls. The steps become smaller as long as the hit ratio
-// hardly changes, and start again at their full size when it changes much, because the workload has
-// changed then.
+// Adapts the share of the window in cache_eviction, by hill climbing. A climber that only observes
+// the hit ratio has to try a size to learn whether it is better, and takes changes of the workload
+// for its own success. This one observes the slope on both sides instead. Two numbers say what a
+// window that is larger by a little, the depth, would change:
 //
-// Invariant: the share of the window is between `min_share` and `max_share`.
+//   gains   the misses of keys that left the window less than the depth ago: they would be hits
+//   losses  the hits of the oldest entries of the main space, up to the depth: they would be misses
+//
+// After every sample of accesses the share moves towards the larger number, in proportion to the
+// difference: at most by `max_step`, and not at all if both are equal. Half of each number is
+// carried over to the next sample.
+//
+// Invariant: the share is between `min_share` and `max_share`.
 #pragma once
 
 #include <turnstile/core/export.hpp>
@@ -15,21 +21,26 @@ namespace turnstile::inline v0_1::detail {
 class TURNSTILE_EXPORT window_climber {
 public:
     static constexpr double min_share = 0.01;
-    static constexpr double max_share = 0.80;
+    static constexpr double max_share = 0.99;
+    static constexpr double max_step = 0.2;
+
+    void count_gain() noexcept { ++gains_; }
+    void count_loss() noexcept { ++losses_; }
+
+    // Ends a sample. `observed` is the part of the depth, above 0 and at most 1, to which the
+    // losses were counted.
+    void end_sample(double observed) noexcept;
 
     // The part of the cache that belongs to the window.
     double share() const noexcept { return share_; }
-    // The hit ratio of the sample that has ended, from 0 to 1.
-    void end_sample(double hit_ratio) noexcept;
 
 private:
-    static constexpr double first_step = 0.0625;
-    static constexpr double decay = 0.98;
-    static constexpr double restart_threshold = 0.05;
+    static constexpr double min_events = 4; // fewer are noise
+    static constexpr double carry = 0.5;
 
+    double gains_ = 0;
+    double losses_ = 0;
     double share_ = min_share;
-    double step_ = first_step;
-    double last_ratio_ = 0;
 };
 
 } // namespace turnstile::inline v0_1::detail
