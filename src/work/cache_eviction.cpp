@@ -9,8 +9,8 @@ namespace {
 constexpr std::uint64_t max_total = std::uint64_t(1) << 62;
 
 // A sample is that many accesses for each entry.
-constexpr std::uint64_t accesses_of_sample = 2;
-constexpr unsigned samples_of_age = 5;
+constexpr std::uint64_t accesses_of_sample = 1;
+constexpr unsigned samples_of_age = 10;
 constexpr std::size_t min_entries_of_sample = 16;
 
 constexpr double protected_share = 0.8;

@@ -22,7 +22,7 @@ class TURNSTILE_EXPORT window_climber {
 public:
     static constexpr double min_share = 0.01;
     static constexpr double max_share = 0.99;
-    static constexpr double max_step = 0.2;
+    static constexpr double max_step = 0.15;
 
     void count_gain() noexcept { ++gains_; }
     void count_loss() noexcept { ++losses_; }
