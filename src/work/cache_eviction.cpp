@@ -63,24 +63,6 @@ void cache_eviction::divide() noexcept
     max_protected_ = part_of(max_main(), protected_share);
 }
 
-cache_eviction::segment_list& cache_eviction::list_of(const eviction_entry& e) noexcept
-{
-    switch (e.state_.segment) {
-    case eviction_entry::window:
-        return window_;
-    case eviction_entry::eldest:
-        return eldest_;
-    case eviction_entry::probation:
-        return probation_;
-    case eviction_entry::protect:
-        return protected_;
-    case eviction_entry::weightless:
-        return weightless_;
-    default:
-        return condemned_;
-    }
-}
-
 // Makes it the most recently used entry of the segment.
 void cache_eviction::link(eviction_entry& e, unsigned segment) noexcept
 {
@@ -95,7 +77,7 @@ void cache_eviction::unlink(eviction_entry& e) noexcept
     segment_list& s = list_of(e);
     s.entries.erase(s.entries.iterator_to(e));
     s.weight -= e.weight();
-    e.state_.segment = eviction_entry::untracked;
+    e.state_.segment = entry::untracked;
 }
 
 void cache_eviction::move(eviction_entry& e, unsigned segment) noexcept
@@ -108,14 +90,15 @@ void cache_eviction::move(eviction_entry& e, unsigned segment) noexcept
 void cache_eviction::place(eviction_entry& e) noexcept
 {
     if (e.weight() == 0)
-        return link(e, eviction_entry::weightless);
+        return link(e, entry::weightless);
     if (e.weight() > max_weight_ || e.weight() > max_total - weight())
-        return link(e, eviction_entry::condemned);
-    link(e, eviction_entry::window);
+        return link(e, entry::condemned);
+    link(e, entry::window);
     // An entry that fills the window alone must not displace all others from it.
     if (e.weight() > max_window_)
-        window_.entries.splice(window_.entries.end(), window_.entries,
-                               window_.entries.iterator_to(e));
+        in(entry::window)
+            .entries.splice(in(entry::window).entries.end(), in(entry::window).entries,
+                            in(entry::window).entries.iterator_to(e));
 }
 
 void cache_eviction::insert(eviction_entry& e) noexcept
@@ -136,11 +119,10 @@ void cache_eviction::insert(eviction_entry& e) noexcept
 void cache_eviction::touch(eviction_entry& e) noexcept
 {
     set_frequency(e, one_more(frequency(e)));
-    if (e.state_.segment == eviction_entry::eldest ||
-        e.state_.segment == eviction_entry::probation) {
-        if (e.state_.segment == eviction_entry::eldest)
+    if (e.state_.segment == entry::eldest || e.state_.segment == entry::probation) {
+        if (e.state_.segment == entry::eldest)
             climber_.count_loss();
-        move(e, eviction_entry::protect);
+        move(e, entry::protect);
         settle_main();
     } else {
         segment_list& s = list_of(e);
@@ -177,16 +159,17 @@ eviction_entry* cache_eviction::remove(eviction_entry& e) noexcept
 
 eviction_entry* cache_eviction::next_victim() noexcept
 {
-    if (!condemned_.entries.empty())
-        return remove(condemned_.entries.back());
+    if (!in(entry::condemned).entries.empty())
+        return remove(in(entry::condemned).entries.back());
     settle_window();
     settle_main();
     if (weight() <= max_weight_)
         return nullptr;
     eviction_entry* const victim = oldest_of_main();
-    if (victim && (window_.weight <= max_window_ || admits(window_.entries.back(), *victim)))
+    if (victim && (in(entry::window).weight <= max_window_ ||
+                   admits(in(entry::window).entries.back(), *victim)))
         return remove(*victim);
-    eviction_entry& candidate = window_.entries.back();
+    eviction_entry& candidate = in(entry::window).entries.back();
     if (policy_ != eviction_policy::lru)
         history_.record(mixed(candidate.hash()), candidate.weight());
     return remove(candidate);
@@ -194,7 +177,8 @@ eviction_entry* cache_eviction::next_victim() noexcept
 
 eviction_entry* cache_eviction::oldest_of_main() noexcept
 {
-    for (segment_list* s : {&eldest_, &probation_, &protected_}) {
+    for (const auto segment : {entry::eldest, entry::probation, entry::protect}) {
+        segment_list* const s = &in(segment);
         if (!s->entries.empty())
             return &s->entries.back();
     }
@@ -213,23 +197,24 @@ bool cache_eviction::admits(const eviction_entry& candidate, const eviction_entr
 // Moves the oldest entries of the window on while there is room for them in the main space.
 void cache_eviction::settle_window() noexcept
 {
-    for (int i = 0; i != moves_of_call && window_.weight > max_window_; ++i) {
-        eviction_entry& oldest = window_.entries.back();
+    for (int i = 0; i != moves_of_call && in(entry::window).weight > max_window_; ++i) {
+        eviction_entry& oldest = in(entry::window).entries.back();
         if (main_weight() + oldest.weight() > max_main())
             break;
-        move(oldest, eviction_entry::probation);
+        move(oldest, entry::probation);
     }
 }
 
 void cache_eviction::settle_main() noexcept
 {
-    for (int i = 0; i != moves_of_call && protected_.weight > max_protected_; ++i)
-        move(protected_.entries.back(), eviction_entry::probation);
-    for (int i = 0; i != moves_of_call && eldest_.weight < depth_; ++i) {
-        segment_list& from = probation_.entries.empty() ? protected_ : probation_;
+    for (int i = 0; i != moves_of_call && in(entry::protect).weight > max_protected_; ++i)
+        move(in(entry::protect).entries.back(), entry::probation);
+    for (int i = 0; i != moves_of_call && in(entry::eldest).weight < depth_; ++i) {
+        segment_list& from =
+            in(entry::probation).entries.empty() ? in(entry::protect) : in(entry::probation);
         if (from.entries.empty())
             break;
-        move(from.entries.back(), eviction_entry::eldest);
+        move(from.entries.back(), entry::eldest);
     }
 }
 
@@ -268,8 +253,8 @@ void cache_eviction::end_sample() noexcept
     accesses_left_ = accesses_of_sample * std::max(entries, min_entries_of_sample);
     if (policy_ == eviction_policy::lru)
         return;
-    const double observed =
-        static_cast<double>(std::min(eldest_.weight, depth_)) / static_cast<double>(depth_);
+    const double observed = static_cast<double>(std::min(in(entry::eldest).weight, depth_)) /
+                            static_cast<double>(depth_);
     climber_.end_sample(std::max(observed, 0.01));
     divide();
     samples_ = is_filling ? 0 : samples_ + 1;

@@ -26,6 +26,7 @@
 
 #include <boost/intrusive/list.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -121,34 +122,39 @@ public:
 
     // Without the weight of entries that are heavier than the maximum, which are only counted by
     // size() until they are evicted.
-    std::uint64_t weight() const noexcept { return window_.weight + main_weight(); }
+    std::uint64_t weight() const noexcept { return in(entry::window).weight + main_weight(); }
     std::uint64_t max_weight() const noexcept { return max_weight_; }
     std::size_t size() const noexcept
     {
-        return counted() + weightless_.entries.size() + condemned_.entries.size();
+        return counted() + in(entry::weightless).entries.size() +
+               in(entry::condemned).entries.size();
     }
     eviction_policy policy() const noexcept { return policy_; }
     // The part of the maximum that is reserved for new entries.
     std::uint64_t max_window() const noexcept { return max_window_; }
 
 private:
+    using entry = eviction_entry;
+
     struct segment_list {
         boost::intrusive::list<eviction_entry> entries; // the most recently used one is the first
         std::uint64_t weight = 0;
     };
 
+    segment_list& list_of(const eviction_entry& e) noexcept { return segments_[e.state_.segment]; }
+    const segment_list& in(eviction_entry::segment s) const noexcept { return segments_[s]; }
+    segment_list& in(eviction_entry::segment s) noexcept { return segments_[s]; }
     std::uint64_t main_weight() const noexcept
     {
-        return eldest_.weight + probation_.weight + protected_.weight;
+        return in(entry::eldest).weight + in(entry::probation).weight + in(entry::protect).weight;
     }
     std::uint64_t max_main() const noexcept { return max_weight_ - max_window_; }
     std::size_t counted() const noexcept
     {
-        return window_.entries.size() + eldest_.entries.size() + probation_.entries.size() +
-               protected_.entries.size();
+        return in(entry::window).entries.size() + in(entry::eldest).entries.size() +
+               in(entry::probation).entries.size() + in(entry::protect).entries.size();
     }
 
-    segment_list& list_of(const eviction_entry& e) noexcept;
     void link(eviction_entry& e, unsigned segment) noexcept;
     void unlink(eviction_entry& e) noexcept;
     void move(eviction_entry& e, unsigned segment) noexcept;
@@ -172,12 +178,7 @@ private:
     void end_sample() noexcept;
     void divide() noexcept;
 
-    segment_list window_;
-    segment_list eldest_;
-    segment_list probation_;
-    segment_list protected_;
-    segment_list weightless_;
-    segment_list condemned_;
+    std::array<segment_list, eviction_entry::condemned + 1> segments_; // by segment; 0 is unused
 
     std::uint64_t max_weight_ = 0;
     std::uint64_t max_window_ = 0;
@@ -199,10 +200,9 @@ private:
 template <class F>
 void cache_eviction::clear(F f) noexcept
 {
-    for (segment_list* s :
-         {&window_, &eldest_, &probation_, &protected_, &weightless_, &condemned_}) {
-        s->weight = 0;
-        s->entries.clear_and_dispose([&](eviction_entry* e) noexcept {
+    for (segment_list& s : segments_) {
+        s.weight = 0;
+        s.entries.clear_and_dispose([&](eviction_entry* e) noexcept {
             e->state_.segment = eviction_entry::untracked;
             f(*e);
         });
@@ -212,9 +212,8 @@ void cache_eviction::clear(F f) noexcept
 template <class F>
 void cache_eviction::for_each(F f) const noexcept
 {
-    for (const segment_list* s :
-         {&window_, &eldest_, &probation_, &protected_, &weightless_, &condemned_}) {
-        for (const eviction_entry& e : s->entries)
+    for (const segment_list& s : segments_) {
+        for (const eviction_entry& e : s.entries)
             f(e);
     }
 }
