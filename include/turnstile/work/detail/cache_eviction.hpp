@@ -11,10 +11,10 @@
 // the same machine with a window that is the whole cache. doc/work_cache_eviction.md has the
 // reasons and the measurements.
 //
-// Invariants: each tracked entry is in exactly one list, the one that its segment names. Each
-// function but reserve_sketch() takes constant time, amortised; no entry is looked at that is not
-// moved, evicted or one of the two candidates for eviction. Nothing is allocated but the sketch,
-// whose growth may fail without harm. The sum of the weights never exceeds 2^62.
+// Invariants: each tracked entry is in exactly one list, the one that its segment names. A call
+// moves a bounded number of entries, so it takes constant time; only a call of insert() that lets
+// the sketch or the history grow copies that table, as a growing vector does. Nothing else is
+// allocated, and a table that cannot grow does no harm. The sum of the weights never exceeds 2^62.
 #pragma once
 
 #include <turnstile/core/export.hpp>
