@@ -116,10 +116,8 @@ BOOST_AUTO_TEST_CASE(lru_evicts_the_entry_that_was_not_used_for_the_longest_time
 BOOST_AUTO_TEST_CASE(a_scan_does_not_displace_entries_that_are_used)
 {
     fixture f(eviction_policy::w_tiny_lfu, 100);
-    for (int i = 0; i != 100; ++i)
-        f.insert();
-    f.evict();
-    for (int round = 0; round != 3; ++round) {
+    f.fill(100);
+    for (int round = 0; round != 7; ++round) {
         for (int i = 0; i != 100; ++i)
             f.machine.touch(f.entries[static_cast<std::size_t>(i)]);
     }

@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(the_simulated_policies_have_the_ratios_that_are_known)
     BOOST_TEST(kit::hit_ratio(loop, 10, eviction_policy::lru) == 99.0);
     BOOST_TEST(kit::hit_ratio(loop, 9, eviction_policy::lru) == 0.0);
     BOOST_TEST(kit::optimal_hit_ratio(loop, 10) == 99.0);
-    BOOST_TEST(kit::optimal_hit_ratio({1, 2, 3, 1, 2, 3, 1, 2}, 2) == 37.5);
+    BOOST_TEST(kit::optimal_hit_ratio({1, 2, 3, 1, 2, 3, 1, 2}, 2) == 50.0);
     BOOST_TEST(kit::fixed_window_hit_ratio(loop, 9) > 50.0);
 }
 
