@@ -142,8 +142,17 @@ void cache_eviction::record_miss(std::uint64_t hash) noexcept
 
 void cache_eviction::reweigh(eviction_entry& e, std::uint64_t weight) noexcept
 {
-    unlink(e);
+    const bool was_counted =
+        e.state_.segment != entry::weightless && e.state_.segment != entry::condemned;
+    segment_list& s = list_of(e);
+    s.weight -= e.weight();
     e.set_weight(weight);
+    const bool is_counted =
+        e.weight() != 0 && e.weight() <= max_weight_ && e.weight() <= max_total - this->weight();
+    s.weight += e.weight();
+    if (was_counted && is_counted)
+        return; // it keeps its place
+    unlink(e);
     place(e);
 }
 

@@ -262,6 +262,18 @@ BOOST_AUTO_TEST_CASE(a_changed_weight_is_not_a_use)
     }
 }
 
+BOOST_AUTO_TEST_CASE(an_entry_keeps_its_place_when_its_weight_changes)
+{
+    fixture f(eviction_policy::lru, 4);
+    for (int i = 0; i != 3; ++i)
+        f.insert();
+    f.machine.reweigh(f.entries[0], 3);
+    f.machine.reweigh(f.entries[1], 2);
+    BOOST_TEST(f.evict() == hashes({0}), boost::test_tools::per_element());
+    BOOST_TEST(f.machine.weight() == 3);
+    f.check();
+}
+
 BOOST_AUTO_TEST_CASE(a_smaller_maximum_evicts_and_a_larger_one_makes_room)
 {
     for (const eviction_policy policy : both) {
