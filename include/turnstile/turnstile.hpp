@@ -64,6 +64,7 @@
 #include <turnstile/version.hpp>
 #include <turnstile/work/all.hpp>
 #include <turnstile/work/cancellation_source.hpp>
+#include <turnstile/work/eviction_policy.hpp>
 #include <turnstile/work/guarded.hpp>
 #include <turnstile/work/keyed_mutex.hpp>
 #include <turnstile/work/multiple_errors.hpp>
