@@ -127,10 +127,10 @@ public:
         } catch (...) {                                    // they end by themselves
         }
     }
-    template <class Branch>
-    friend void complete_child(pointer self, Branch& branch)
+    template <class Signature>
+    friend void complete_child(pointer self, child_operation<Signature>& child)
     {
-        self->ended(branch);
+        self->ended(static_cast<race_child<Signature>&>(child));
         const bool outside_start = !self->is_starting_;
         self.leave(outside_start);
     }
@@ -199,9 +199,9 @@ private:
     }
 
     template <class Signature>
-    void ended(child_operation<Signature>& branch)
+    void ended(race_child<Signature>& branch)
     {
-        const std::size_t index = index_of(&branch);
+        const std::size_t index = branch.index();
         const failure failed = branch.failed();
         const bool ends_the_race = failed ? rule_.failed(index) : rule_.succeeded(index);
         if (failed && !(is_over_ && failed.is_cancelled()))
@@ -210,16 +210,6 @@ private:
             is_over_ = true;
             cancel_running(asio::cancellation_type::terminal);
         }
-    }
-
-    std::size_t index_of(const void* child)
-    {
-        std::size_t found = 0;
-        branches_.for_each([&](auto& branch) {
-            if (static_cast<const void*>(&branch) == child)
-                found = branch.index();
-        });
-        return found;
     }
 
     void keep(const failure& failed) noexcept

@@ -23,14 +23,28 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// One operation of a race, and its position.
-template <work_operation Op>
-class race_branch : public child_operation<work_signature_t<Op>> {
+// A child of a race, and its position. It does not depend on the type of the operation, so that the
+// race finds the position of a child that has ended.
+template <class Signature>
+class race_child : public child_operation<Signature> {
 public:
-    race_branch(std::size_t index, operation_of<Op>&& op) : index_(index), op_(std::move(op)) {}
-    race_branch(race_branch&&) = delete;
+    explicit race_child(std::size_t index) noexcept : index_(index) {}
 
     std::size_t index() const noexcept { return index_; }
+
+private:
+    std::size_t index_;
+};
+
+// One operation of a race.
+template <work_operation Op>
+class race_branch : public race_child<work_signature_t<Op>> {
+public:
+    race_branch(std::size_t index, operation_of<Op>&& op)
+        : race_child<work_signature_t<Op>>(index), op_(std::move(op))
+    {
+    }
+    race_branch(race_branch&&) = delete;
 
     template <class Parent>
     void start(const Parent& parent)
@@ -41,7 +55,6 @@ public:
     }
 
 private:
-    std::size_t index_;
     std::optional<operation_of<Op>> op_; // until it is started
 };
 
