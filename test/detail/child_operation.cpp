@@ -44,9 +44,10 @@ public:
     static pointer start(asio::io_context& io, Op op)
     {
         pointer parent(new parent_frame(io.get_executor()));
-        asio::dispatch(parent->lease().executor(), [parent, o = std::move(op)]() mutable {
-            detail::start_child(std::move(o), parent, parent->child);
-        });
+        asio::dispatch(parent->lease().executor(),
+                       [parent, o = std::optional(std::move(op))]() mutable {
+                           detail::start_child(o, parent, parent->child);
+                       });
         return parent;
     }
 

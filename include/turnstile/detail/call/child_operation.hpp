@@ -231,15 +231,18 @@ void initiate_child(Op op, const Executor& executor, Handler&& handler)
     initiate(std::move(op), executor, std::forward<Handler>(handler));
 }
 
-// Starts a child. Called on the strand, or before anything else is queued there.
+// Starts a child, and empties `op`. Called on the strand, or before anything else is queued there.
+// If moving the operation throws, the child completes with the exception, too.
 template <operation Op, class Parent, class Signature>
-void start_child(Op op, const Parent& parent, child_operation<Signature>& child)
+void start_child(std::optional<Op>& op, const Parent& parent, child_operation<Signature>& child)
 {
     static_assert(std::is_same_v<Signature, operation_signature_t<Op>>);
     child.begin_start();
     try {
-        initiate_child(std::move(op), parent->lease().executor(),
-                       child_handler<Parent, Signature>(parent, child));
+        child_handler<Parent, Signature> handler(parent, child);
+        Op started(std::move(*op));
+        op.reset();
+        initiate_child(std::move(started), parent->lease().executor(), std::move(handler));
     } catch (...) {
         if (child.end_start())
             return; // the operation has kept the handler, and completes it

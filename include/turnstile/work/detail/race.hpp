@@ -151,7 +151,12 @@ public:
             return;
         }
         nothrow_results<std::tuple<std::exception_ptr, result_type>> result;
-        make_result(result);
+        try {
+            make_result(result);
+        } catch (...) { // a default constructor has thrown: there is no value to pass
+            [[maybe_unused]] const Handler dropped = release_handler();
+            throw;
+        }
         const Executor executor = lease_executor_;
         Handler handler = release_handler();
         if constexpr (needs_heap_results<std::tuple<std::exception_ptr, result_type>>)

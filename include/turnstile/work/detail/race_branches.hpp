@@ -49,9 +49,7 @@ public:
     template <class Parent>
     void start(const Parent& parent)
     {
-        operation_of<Op> op(std::move(*op_));
-        op_.reset();
-        start_child(std::move(op), parent, *this);
+        start_child(op_, parent, *this);
     }
 
 private:

@@ -75,12 +75,7 @@ public:
     }
 
 private:
-    void launch() noexcept override
-    {
-        Op op(std::move(*op_));
-        op_.reset();
-        detail::start_child(std::move(op), self_ptr(this), child_);
-    }
+    void launch() noexcept override { detail::start_child(op_, self_ptr(this), child_); }
     void emit(asio::cancellation_type_t type) noexcept override { child_.cancel(type); }
     bool post_to_strand() noexcept override
     {
