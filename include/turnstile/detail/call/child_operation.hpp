@@ -189,9 +189,19 @@ public:
         } catch (...) {
             thrown = std::current_exception();
         }
+        end(std::move(box), std::move(thrown));
+    }
+
+    // The initiating function has thrown.
+    void fail(std::exception_ptr thrown) { end(box_type(), std::move(thrown)); }
+
+private:
+    void end(box_type box, std::exception_ptr thrown)
+    {
         if (parent_->lease().is_current()) [[likely]]
             return complete(std::move(box), std::move(thrown));
-        // Some operations do not complete on the associated executor of their handler.
+        // Some operations do not complete on the associated executor of their handler, and some
+        // children are started outside the strand.
         const executor_type executor = get_executor();
         asio::dispatch(
             executor, asio::bind_allocator(allocator_, [self = std::move(*this), b = std::move(box),
@@ -200,7 +210,6 @@ public:
             }));
     }
 
-private:
     void complete(box_type box, std::exception_ptr thrown)
     {
         child_type& child = *std::exchange(child_, nullptr);
@@ -246,9 +255,11 @@ void start_child(std::optional<Op>& op, const Parent& parent, child_operation<Si
     } catch (...) {
         if (child.end_start())
             return; // the operation has kept the handler, and completes it
-        child.thrown = std::current_exception();
-        child.end();
-        return complete_child(parent, child);
+        try {
+            return child_handler<Parent, Signature>(parent, child).fail(std::current_exception());
+        } catch (...) { // without memory for a dispatch to the strand, the child is dropped
+            return;
+        }
     }
     if (!child.end_start())
         parent->drop(child);
