@@ -183,14 +183,14 @@ private:
         if (rule_.is_fair())
             shuffle(order);
         for (const std::size_t index : order) {
-            if (is_over_ || is_cancelled_)
+            if (is_over_ || is_cancelled())
                 break;
             branches_.visit(index, [&](auto& branch) { branch.start(self); });
         }
         is_starting_ = false;
-        // An initiating function that has cancelled the race was not cancelled itself.
-        if (is_over_ || is_cancelled_)
-            cancel_running(asio::cancellation_type::terminal);
+        // An initiating function that has ended or cancelled the race was not cancelled itself.
+        if (is_over_ || is_cancelled())
+            cancel_running(is_over_ ? asio::cancellation_type::terminal : cancelled_);
     }
 
     template <class Order>
@@ -227,6 +227,7 @@ private:
         }
     }
 
+    bool is_cancelled() const noexcept { return cancelled_ != asio::cancellation_type::none; }
     void cancel_running(asio::cancellation_type_t type)
     {
         branches_.for_each([&](auto& branch) { branch.cancel(type); });
@@ -240,7 +241,7 @@ private:
                 result.emplace(std::exception_ptr(), rule_.take(branches_));
                 return;
             }
-            if (is_cancelled_)
+            if (is_cancelled())
                 error = std::make_exception_ptr(system_error(asio::error::operation_aborted));
             else if (branches_.size() == 0)
                 error = std::make_exception_ptr(system_error(
@@ -294,7 +295,7 @@ private:
     {
         race& r = *self;
         if (!r.rule_.has_winner()) {
-            r.is_cancelled_ = true;
+            r.cancelled_ |= type;
             r.cancel_running(type);
         }
         self.leave(false);
@@ -309,7 +310,7 @@ private:
     bool has_started_ = false;
     bool is_starting_ = false;
     bool is_over_ = false; // the result is decided; branches that still run are cancelled
-    bool is_cancelled_ = false;
+    asio::cancellation_type_t cancelled_ = asio::cancellation_type::none; // by the caller
     Rule rule_;
     std::vector<std::exception_ptr> errors_;
     std::exception_ptr first_error_; // if there is no memory for errors_
