@@ -7,8 +7,8 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -82,18 +82,16 @@ asio::awaitable<scope_result_t<F>> run_scope(F f, task_group_options options)
     scope_storage<scope_result_t<F>> result;
     scope_access::start_body(group, run_scope_body(f, group, result));
 
-    // The first wait ends when the caller is cancelled. The second cannot be cancelled.
-    const auto until_cancelled = asio::as_tuple(asio::use_awaitable);
-    co_await scope_access::async_wait(group, until_cancelled);
-    const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
-    const auto cancelled = state.cancelled();
-    const bool is_interrupted =
-        cancelled != asio::cancellation_type::none && group.stats().running != 0;
-    if (is_interrupted) {
+    // The wait ends early each time the caller is cancelled, which is passed on to the children.
+    bool is_interrupted = false;
+    for (;;) {
+        co_await scope_access::async_wait(group, asio::as_tuple(asio::use_awaitable));
+        const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+        if (state.cancelled() == asio::cancellation_type::none || group.stats().running == 0)
+            break;
+        is_interrupted = true;
         group.close();
-        group.cancel(cancelled);
-        co_await scope_access::async_wait(
-            group, asio::bind_cancellation_slot(asio::cancellation_slot(), until_cancelled));
+        group.cancel(state.cancelled());
     }
     co_await asio::this_coro::throw_if_cancelled(throws);
     scope_access::report(group);
