@@ -6,7 +6,7 @@
 // It differs from asio::strand in three ways. It can be used again for the next child
 // (serial_service). It is posted in memory of its own, so that a lack of memory never blocks it.
 // And a dispatch on a thread of the context runs the function at once if nothing else is running,
-// without queueing it. It does not track outstanding work; its owner does.
+// without queueing it.
 //
 // A serial_queue is idle, or busy: one of its functions is running, or its drain is posted.
 //
@@ -23,7 +23,10 @@
 
 #include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/execution_context.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/asio/require.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <atomic>
@@ -241,12 +244,47 @@ private:
     std::vector<serial_queue::pointer> idle_;
 };
 
+// The properties of a serial_executor: whether a function may run inside execute(), and the
+// outstanding work. An executor that tracks work stores both in one executor of the context, so
+// that it is small enough to be stored inside an any_io_executor.
+template <serial_inner Inner, bool tracks_work>
+class serial_properties {
+public:
+    serial_properties(const Inner&, bool never_blocks) noexcept : never_blocks_(never_blocks) {}
+    bool never_blocks() const noexcept { return never_blocks_; }
+
+private:
+    bool never_blocks_;
+};
 template <serial_inner Inner>
+class serial_properties<Inner, true> {
+public:
+    serial_properties(const Inner& inner, bool never_blocks) noexcept
+        : tracked_(asio::require(never_blocks
+                                     ? asio::require(inner, asio::execution::blocking.never)
+                                     : asio::require(inner, asio::execution::blocking.possibly),
+                                 asio::execution::outstanding_work.tracked))
+    {
+    }
+    bool never_blocks() const noexcept
+    {
+        return asio::query(tracked_, asio::execution::blocking) == asio::execution::blocking.never;
+    }
+
+private:
+    tracked_t<Inner> tracked_;
+};
+
+template <serial_inner Inner, bool tracks_work = false>
 class serial_executor {
     using blocking_t = asio::execution::blocking_t;
+    using outstanding_work_t = asio::execution::outstanding_work_t;
 
 public:
-    explicit serial_executor(serial_queue::pointer queue) noexcept : queue_(std::move(queue)) {}
+    explicit serial_executor(serial_queue::pointer queue, bool never_blocks = false) noexcept
+        : properties_(queue->inner<Inner>(), never_blocks), queue_(std::move(queue))
+    {
+    }
     // Asio requires noexcept, which boost::intrusive_ptr does not promise.
     serial_executor(const serial_executor&) noexcept = default;
     serial_executor(serial_executor&&) noexcept = default;
@@ -264,33 +302,50 @@ public:
     }
     blocking_t query(blocking_t) const noexcept
     {
-        return never_blocks_ ? blocking_t(asio::execution::blocking.never)
-                             : blocking_t(asio::execution::blocking.possibly);
+        return never_blocks() ? blocking_t(asio::execution::blocking.never)
+                              : blocking_t(asio::execution::blocking.possibly);
     }
-    serial_executor require(blocking_t::never_t) const noexcept { return with(true); }
-    serial_executor require(blocking_t::possibly_t) const noexcept { return with(false); }
+    static constexpr outstanding_work_t query(outstanding_work_t) noexcept
+    {
+        return tracks_work ? outstanding_work_t(asio::execution::outstanding_work.tracked)
+                           : outstanding_work_t(asio::execution::outstanding_work.untracked);
+    }
+    serial_executor require(blocking_t::never_t) const noexcept
+    {
+        return serial_executor(queue_, true);
+    }
+    serial_executor require(blocking_t::possibly_t) const noexcept
+    {
+        return serial_executor(queue_, false);
+    }
+    serial_executor<Inner, true> require(outstanding_work_t::tracked_t) const noexcept
+    {
+        return serial_executor<Inner, true>(queue_, never_blocks());
+    }
+    serial_executor<Inner, false> require(outstanding_work_t::untracked_t) const noexcept
+    {
+        return serial_executor<Inner, false>(queue_, never_blocks());
+    }
 
     template <class F>
     void execute(F&& f) const
     {
-        if (never_blocks_)
+        if (never_blocks())
             queue_->post(std::forward<F>(f));
         else
             queue_->dispatch(std::forward<F>(f));
     }
 
-    friend bool operator==(const serial_executor&, const serial_executor&) noexcept = default;
-
-private:
-    serial_executor with(bool never_blocks) const noexcept
+    friend bool operator==(const serial_executor& a, const serial_executor& b) noexcept
     {
-        serial_executor copy(queue_);
-        copy.never_blocks_ = never_blocks;
-        return copy;
+        return a.queue_ == b.queue_ && a.never_blocks() == b.never_blocks();
     }
 
+private:
+    bool never_blocks() const noexcept { return properties_.never_blocks(); }
+
+    serial_properties<Inner, tracks_work> properties_;
     serial_queue::pointer queue_;
-    bool never_blocks_ = false;
 };
 
 } // namespace turnstile::inline v0_1::detail
