@@ -119,9 +119,11 @@ asio::awaitable<scope_result_t<F>> run_scope(F f, task_group_options options)
 /// Thrown as by `task_group::async_join`: the exceptions of `f` and of the children; with
 /// `operation_aborted` if `f` or the scope was cancelled and there is no other error.
 /// @par Executor
-/// That of the calling coroutine. `f` and each child run on strands on top of it.
+/// That of the calling coroutine. `f` and each child run on strands on top of it. A caller that is
+/// a child itself, or `f` of another scope, runs on a strand: on a thread pool, the children of the
+/// inner scope then do not run at the same time.
 /// @par Per-operation cancellation
-/// The cancellation of the calling coroutine is passed on to `f` and to all children, which are
+/// Each cancellation of the calling coroutine is passed on to `f` and to all children, which are
 /// still awaited.
 template <class F>
 auto async_scope(F&& f, const task_group_options& options = {})

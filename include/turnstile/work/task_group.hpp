@@ -33,7 +33,8 @@ struct scope_access;
 /// Operations that run together: the children of the group. A child is a coroutine
 /// (`asio::awaitable`, or a function that returns one), or any other operation. Each child runs on
 /// a strand of its own on top of the group's executor; the children of a `local::task_group` run on
-/// the group's executor itself.
+/// the group's executor itself. If the group's executor is a strand, its children do not run at the
+/// same time. The executor of a child (`asio::this_coro::executor`) is one.
 ///
 /// A child fails if it throws or completes with an error. `operation_aborted` after the group has
 /// cancelled the child is no failure. `async_join` reports the failures: one as it was thrown,
@@ -85,8 +86,8 @@ public:
         BOOST_ASSERT_MSG(is_joined, "a task_group was destroyed while its children run");
     }
 
-    /// Starts a child. Like `co_spawn`, the call may run the child until it first waits, if it is
-    /// on the strand of the group's executor.
+    /// Starts a child. Like `co_spawn`, the call may run the child until it first waits, if the
+    /// calling thread runs the context of the group's executor.
     ///
     /// @param name The name in `children()`.
     /// @par Errors
@@ -184,7 +185,8 @@ public:
             std::forward<Token>(token));
     }
 
-    /// Closes the group, and waits until all children have ended.
+    /// Closes the group, and waits until all children have ended. A child must not wait for its own
+    /// group, because it would wait for its own end.
     ///
     /// @par Completes when
     /// no child runs or is queued.
