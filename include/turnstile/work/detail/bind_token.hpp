@@ -110,13 +110,25 @@ private:
     bound_operation<Threading>& op_;
 };
 
-// An initiation that binds the operation that `initiation` starts. The executor is that of the
-// initiation, or of the source if the initiation has none.
-template <class Signature, class Threading, class Executor, class Initiation>
-struct bound_initiation {
-    Executor executor;
+// The executor of an operation, as its signal needs it. The usual case, a coroutine on an
+// io_context, comes first: executor_for() would compare its type with further ones.
+template <class Handler, class Executor>
+posting_executor emission_executor(const Handler& handler, const Executor& otherwise)
+{
+    if constexpr (std::is_same_v<asio::associated_executor_t<Handler, no_executor>,
+                                 asio::any_io_executor>) {
+        const auto& own = asio::get_associated_executor(handler);
+        if (const auto* io = own.template target<io_executor>()) [[likely]]
+            return posting_executor(*io);
+    }
+    return posting_executor(executor_for(handler, otherwise));
+}
+
+// An initiation that binds the operation that `initiation` starts. Home provides the executor for
+// handlers without one: source_home that of the source, initiation_home that of the initiation.
+template <class Signature, class Threading, class Home>
+struct bound_initiation : Home {
     cancellation_scope_ptr<Threading> scope;
-    Initiation initiation;
 
     template <class Handler, class... Args>
     void operator()(Handler&& handler, Args&&... args) &&
@@ -126,13 +138,14 @@ struct bound_initiation {
         using traits = result_traits<Signature>;
         constexpr auto rule = traits::can_make_failure ? scope_type::if_cancelled::refuse
                                                        : scope_type::if_cancelled::start_cancelled;
-        const auto where = executor_for(handler, executor);
-        posting_executor emits_on(where);
+        posting_executor emits_on = emission_executor(handler, this->home());
         auto* const op = scope_type::bind(std::move(scope), rule);
         if constexpr (traits::can_make_failure) {
-            if (!op)
+            if (!op) {
+                const auto where = executor_for(handler, this->home());
                 return post_handler(handler_type(std::forward<Handler>(handler)), where,
                                     traits::from_error(asio::error::operation_aborted));
+            }
         }
         const initiation_guard guard(*op);
         operation_binding binding(*op);
@@ -140,9 +153,10 @@ struct bound_initiation {
         auto own_slot = asio::get_associated_cancellation_slot(handler);
         if (own_slot.is_connected())
             own_slot.template emplace<own_slot_handler<Threading>>(*op);
-        std::move(initiation)(bound_handler<handler_type, Threading>(
-                                  handler_type(std::forward<Handler>(handler)), std::move(binding)),
-                              std::forward<Args>(args)...);
+        std::move(this->initiation)(
+            bound_handler<handler_type, Threading>(handler_type(std::forward<Handler>(handler)),
+                                                   std::move(binding)),
+            std::forward<Args>(args)...);
     }
     template <class Handler, class... Args>
     void operator()(Handler&& handler, Args&&... args) const&
@@ -152,12 +166,29 @@ struct bound_initiation {
     }
 };
 
-// A bound_initiation with the executor of the original initiation.
-template <class Signature, class Threading, class Executor, class Initiation>
-struct bound_initiation_with_executor
-    : bound_initiation<Signature, Threading, Executor, Initiation> {
+template <class Executor, class Initiation>
+struct source_home {
+    Executor executor;
+    Initiation initiation;
+
+    const Executor& home() const noexcept { return executor; }
+};
+
+// Keeps the executor_type of the initiation.
+template <class Executor, class Initiation>
+struct source_home_with_executor : source_home<Executor, Initiation> {
     using executor_type = typename Initiation::executor_type;
     executor_type get_executor() const noexcept { return this->initiation.get_executor(); }
+};
+
+template <class Initiation>
+struct initiation_home {
+    using executor_type = typename Initiation::executor_type;
+
+    Initiation initiation;
+
+    executor_type get_executor() const noexcept { return initiation.get_executor(); }
+    executor_type home() const noexcept { return initiation.get_executor(); }
 };
 
 template <class Signature, class Executor, class Threading, class Initiation>
@@ -166,20 +197,17 @@ auto make_bound_initiation(const Executor& executor, cancellation_scope_ptr<Thre
 {
     using stored = std::decay_t<Initiation>;
     if constexpr (requires { typename stored::executor_type; }) {
-        using own = typename stored::executor_type;
-        if constexpr (postable_executor<own>) {
-            using plain = bound_initiation<Signature, Threading, own, stored>;
-            const own where = initiation.get_executor();
-            return bound_initiation_with_executor<Signature, Threading, own, stored>{
-                plain{where, std::move(scope), std::forward<Initiation>(initiation)}};
+        if constexpr (postable_executor<typename stored::executor_type>) {
+            return bound_initiation<Signature, Threading, initiation_home<stored>>{
+                {std::forward<Initiation>(initiation)}, std::move(scope)};
         } else {
-            using plain = bound_initiation<Signature, Threading, Executor, stored>;
-            return bound_initiation_with_executor<Signature, Threading, Executor, stored>{
-                plain{executor, std::move(scope), std::forward<Initiation>(initiation)}};
+            return bound_initiation<Signature, Threading,
+                                    source_home_with_executor<Executor, stored>>{
+                {{executor, std::forward<Initiation>(initiation)}}, std::move(scope)};
         }
     } else {
-        return bound_initiation<Signature, Threading, Executor, stored>{
-            executor, std::move(scope), std::forward<Initiation>(initiation)};
+        return bound_initiation<Signature, Threading, source_home<Executor, stored>>{
+            {executor, std::forward<Initiation>(initiation)}, std::move(scope)};
     }
 }
 
