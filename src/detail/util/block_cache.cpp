@@ -9,11 +9,11 @@ namespace {
 
 constexpr std::size_t step = 64;
 constexpr std::size_t sizes = 32;
-constexpr int most_of_each = 8;
+constexpr std::size_t most_bytes = 32 * 1024;
 
 struct free_list {
     void* first = nullptr; // each block begins with a pointer to the next
-    int count = 0;
+    std::size_t bytes = 0;
 };
 
 // The address sanitizer is to detect uses of freed blocks.
@@ -55,18 +55,18 @@ void* allocate_block(std::size_t size)
     free_list& list = blocks.lists[index];
     if (!list.first)
         return ::operator new((index + 1) * step);
-    --list.count;
+    list.bytes -= (index + 1) * step;
     return std::exchange(list.first, *static_cast<void**>(list.first));
 }
 
 void free_block(void* block, std::size_t size) noexcept
 {
     const std::size_t index = index_of(size);
-    if (!keeps_blocks || index >= sizes || has_ended || blocks.lists[index].count == most_of_each)
+    if (!keeps_blocks || index >= sizes || has_ended || blocks.lists[index].bytes >= most_bytes)
         return ::operator delete(block);
     free_list& list = blocks.lists[index];
     *static_cast<void**>(block) = std::exchange(list.first, block);
-    ++list.count;
+    list.bytes += (index + 1) * step;
 }
 
 } // namespace turnstile::inline v0_1::detail

@@ -2,9 +2,9 @@
 // Memory for blocks that live for the time of a call: cached_allocator keeps freed blocks for the
 // next call of the same thread. Asio's recycling allocator keeps two blocks for each purpose; a
 // call that runs several operations has more of them at the same time. The work layer uses it for
-// races, for their operations, and for the queue of a serial_executor.
+// races, for their operations, for the children of groups, and for the queue of a serial_executor.
 //
-// Blocks are kept by their size in steps of 64 bytes, up to 2 KiB, and at most eight of each.
+// Blocks are kept by their size in steps of 64 bytes, up to 2 KiB, and at most 32 KiB of each size.
 // Larger blocks, and those with a larger alignment than new has, go to the heap.
 //
 // Invariant: a block belongs to the thread that frees it. The blocks of a thread are freed when it

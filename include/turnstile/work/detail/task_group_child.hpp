@@ -8,13 +8,13 @@
 
 #include <turnstile/detail/call/child_operation.hpp>
 #include <turnstile/detail/post/strand_lease.hpp>
-#include <turnstile/detail/util/recycled_memory.hpp>
+#include <turnstile/detail/util/block_cache.hpp>
 #include <turnstile/detail/wait/wait_request.hpp>
 #include <turnstile/work/detail/task_group_state.hpp>
 
 #include <boost/asio/error.hpp>
-#include <boost/asio/recycling_allocator.hpp>
 
+#include <cstddef>
 #include <exception>
 #include <optional>
 #include <string>
@@ -32,14 +32,22 @@ public:
 };
 
 template <class T, class Op, class Executor, class Threading>
-class typed_group_child final
-    : public result_child<T, Threading>,
-      public recycled_memory<typed_group_child<T, Op, Executor, Threading>> {
+class typed_group_child final : public result_child<T, Threading> {
     using signature = operation_signature_t<Op>;
     using self_ptr = boost::intrusive_ptr<typed_group_child>;
 
 public:
     using state_type = task_group_state<Threading>;
+
+    static void* operator new(std::size_t)
+    {
+        return cached_allocator<typed_group_child>().allocate(1);
+    }
+    static void operator delete(void* memory) noexcept
+    {
+        cached_allocator<typed_group_child>().deallocate(static_cast<typed_group_child*>(memory),
+                                                         1);
+    }
 
     template <class Source>
     typed_group_child(const Executor& executor, state_type& state, Source&& op, std::string name)
@@ -51,7 +59,7 @@ public:
 
     // For start_child().
     const policy_lease<Executor, Threading>& lease() const noexcept { return *lease_; }
-    asio::recycling_allocator<void> get_allocator() const noexcept { return {}; }
+    cached_allocator<void> get_allocator() const noexcept { return {}; }
     void complete(child_operation<signature>& child) noexcept
     {
         std::exception_ptr failed;
