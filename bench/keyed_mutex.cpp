@@ -80,7 +80,7 @@ bool one_after_the_other(meter& m)
     enroll("keyed_lock/ours", one_after_the_other<keyed_locks<turnstile::keyed_mutex<int>>>);
     enroll("keyed_lock/local",
            one_after_the_other<keyed_locks<turnstile::local::keyed_mutex<int>>>);
-    enroll("keyed_lock/map_of_mutexes", one_after_the_other<map_of_mutexes>);
+    enroll("keyed_lock/by_hand", one_after_the_other<map_of_mutexes>);
     return true;
 }();
 

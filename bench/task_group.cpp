@@ -26,6 +26,7 @@ void enroll_limited(const std::string& competitor)
     enroll_spawner<group_spawner<turnstile::task_group<>>>("ours");
     enroll_spawner<group_spawner<turnstile::local::task_group<>>>("local");
     enroll_spawner<bare_spawner>("by_hand");
+    enroll_spawner<strand_spawner>("on_strand");
     enroll_limited<limited_group<turnstile::task_group<>>>("ours");
     enroll_limited<limited_group<turnstile::local::task_group<>>>("local");
     enroll_limited<semaphore_and_spawn>("by_hand");

@@ -10,17 +10,20 @@
 #include <turnstile/work/task_group.hpp>
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
-#include <memory>
 #include <utility>
 
 namespace bench {
@@ -47,6 +50,23 @@ public:
 
 private:
     asio::io_context& context_;
+};
+
+// What a child of a group has: a strand, and a signal that cancels it.
+class strand_spawner {
+public:
+    explicit strand_spawner(asio::io_context& context) : context_(context), signals_(100) {}
+    void spawn(asio::awaitable<void> child)
+    {
+        asio::cancellation_signal& signal = signals_[next_++ % signals_.size()];
+        asio::co_spawn(asio::make_strand(context_), std::move(child),
+                       asio::bind_cancellation_slot(signal.slot(), asio::detached));
+    }
+
+private:
+    asio::io_context& context_;
+    std::deque<asio::cancellation_signal> signals_;
+    std::size_t next_ = 0;
 };
 
 // A coroutine starts 100 children at a time, which yield `yields` times. One operation is one

@@ -80,6 +80,31 @@ ROWS = [
     ("bytes_pop_callback", "a callback waiting to pop (bytes)", None),
 ]
 
+# The work layer has other competitors, and a table of its own.
+WORK_COLUMNS = {
+    "ours": "turnstile",
+    "local": "turnstile::local",
+    "operators": "|| and &&",
+    "parallel_group": "parallel_group",
+    "channel": "channel",
+    "by_hand": "by hand",
+    "on_strand": "by hand, on a strand",
+}
+
+WORK_ROWS = [
+    ("bind", "an operation bound to a source", "bind"),
+    ("cancel_bound", "a source cancels 100,000 operations, each", None),
+    ("select_ready", "select of two, one is ready", None),
+    ("select_wait", "select of two, both wait", None),
+    ("all", "all of two operations", None),
+    ("child", "a child of a group", None),
+    ("child_yields", "the same, with a yield", "post"),
+    ("limited_children", "1,000,000 children, 100 at a time", "post"),
+    ("guarded", "guarded, uncontended", "nested_call"),
+    ("guarded_read", "shared_guarded, uncontended read", "nested_call"),
+    ("keyed_lock", "keyed_mutex, one key after the other", "nested_call"),
+]
+
 FLOORS = {
     "nested_call": "nested awaitable call",
     "post": "co_await post",
@@ -208,12 +233,12 @@ def allocations(results, workload, *competitors):
     return f"{count:.2f}" if count >= 0.005 else "0"
 
 
-def table(results):
-    yield ["ns for each operation", *COLUMNS.values(), "floor", "allocs", "channel's"]
-    for workload, label, floor in ROWS:
+def table(results, columns, rows):
+    yield ["ns for each operation", *columns.values(), "floor", "allocs", "channel's"]
+    for workload, label, floor in rows:
         if results.value(workload, "ours") is None:
             continue
-        yield [label, *(cell(results, workload, c) for c in COLUMNS),
+        yield [label, *(cell(results, workload, c) for c in columns),
                number(results.floor(floor)), allocations(results, workload, "ours"),
                allocations(results, workload, "channel", "concurrent_channel")]
 
@@ -237,7 +262,6 @@ def print_markdown(rows):
 def print_notes(results):
     floors = [f"{label} {number(results.floor(name))} ns"
               for name, label in FLOORS.items() if results.floor(name) is not None]
-    print()
     print("Medians of interleaved runs of several processes. x2.0: takes twice as long as turnstile, or as much memory.")
     if floors:
         print("Floors: " + ", ".join(floors) + ".")
@@ -274,6 +298,10 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("rate_try_no_clock", "std_mutex", 1.5),
     *((workload, "timer", 1.0)
       for workload in ("mutex", "semaphore", "broadcast_1000", "broadcast_100000")),
+    ("select_ready", "operators", 4.0),
+    ("select_wait", "operators", 3.0),
+    ("all", "operators", 1.0),
+    ("child_yields", "on_strand", 0.77),
     ("barrier", "timer", 1.5),
     ("barrier_2_threads", "timer", 1.5),
     ("counter_1000", "timer", 10.0),
@@ -285,17 +313,19 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
 
 # Where memory is asked for: ten coroutines, or ninety, yield at the same time, and Asio keeps the
 # memory of two such posts; a oneshot is made anew each time; a new key needs memory; a time limit,
-# or a retry, has a block of its own for each call.
+# or a retry, has a block of its own for each call; and co_spawn makes several frames.
 ALLOCATES = ("semaphore", "semaphore_2_threads", "bulkhead_contended", "read_mostly", "oneshot",
-             "rate_come_and_go", "timeout", "retry")
+             "rate_come_and_go", "timeout", "retry", "child", "child_yields", "limited_children",
+             "keyed_lock")
 
 
 def misses(results):
-    labels = {workload: label for workload, label, _ in ROWS}
+    labels = {workload: label for workload, label, _ in ROWS + WORK_ROWS}
+    columns = {**COLUMNS, **WORK_COLUMNS}
     for workload, competitor, factor in AIMS:
         ours, theirs = results.value(workload, "ours"), results.value(workload, competitor)
         if ours is not None and theirs is not None and theirs < ours * factor:
-            yield (f"{labels[workload]}: {COLUMNS[competitor]} takes {theirs / ours:.2f} times "
+            yield (f"{labels[workload]}: {columns[competitor]} takes {theirs / ours:.2f} times "
                    f"as long, at least {factor:.4g} is wanted")
     for ours in ("ours", "local"):
         one, many = (results.value(f"cancel_{n}", ours) for n in (1, 100_000))
@@ -306,7 +336,7 @@ def misses(results):
         if one and many and many > 2 * one:
             yield (f"counter, {COLUMNS[ours]}: with 100,000 waiting a change takes "
                    f"{many / one:.2f} times as long as with one, at most 2 is wanted")
-        for workload, label, _ in ROWS:
+        for workload, label, _ in ROWS + WORK_ROWS:
             count = results.allocs(workload, ours)
             if workload in ALLOCATES or count is None:
                 continue
@@ -334,8 +364,11 @@ def main():
     kept = options.json or options.build / "bench.json"
     kept.write_text(json.dumps(report, indent=1))
     results = Results(report)
-    rows = list(table(results))
-    (print_markdown if options.markdown else print_text)(rows)
+    for columns, rows in ((COLUMNS, ROWS), (WORK_COLUMNS, WORK_ROWS)):
+        lines = list(table(results, columns, rows))
+        if len(lines) > 1:
+            (print_markdown if options.markdown else print_text)(lines)
+            print()
     print_notes(results)
 
     print(f"All single results: {kept}", file=sys.stderr)

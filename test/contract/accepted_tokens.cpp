@@ -9,6 +9,7 @@
 #include <chrono>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -94,6 +95,20 @@ BOOST_AUTO_TEST_CASE(a_type_that_is_no_token_is_rejected_in_the_signature)
     CHECK_TOKENS_ONLY(ts::retry, async_call(any<work>(), t));
     CHECK_TOKENS_ONLY(ts::hedge, async_call(any<work>(), t));
     CHECK_TOKENS_ONLY(ts::timeout, async_call(any<work>(), t));
+    CHECK_TOKENS_ONLY(ts::queue<int>, async_reserve(2, t));
+    CHECK_TOKENS_ONLY(ts::queue<int>::sender_type, async_push(1, t));
+    CHECK_TOKENS_ONLY(ts::queue<int>::sender_type, async_reserve(2, t));
+    CHECK_TOKENS_ONLY(ts::queue<int>::receiver_type, async_pop(t));
+    CHECK_TOKENS_ONLY(ts::queue<int>::receiver_type, async_pop_n(2, t));
+    CHECK_TOKENS_ONLY(ts::cancellation_source, async_wait(t));
+    CHECK_TOKENS_ONLY(ts::task_group<int>, async_join(t));
+    CHECK_TOKENS_ONLY(ts::task_group<>, async_spawn(any<work>(), t));
+    CHECK_TOKENS_ONLY(ts::task_group<int>, async_next(t));
+    CHECK_TOKENS_ONLY(ts::guarded<int>, async_lock(t));
+    CHECK_TOKENS_ONLY(ts::shared_guarded<int>, async_lock(t));
+    CHECK_TOKENS_ONLY(ts::shared_guarded<int>, async_read(t));
+    CHECK_TOKENS_ONLY(ts::keyed_mutex<int>, async_lock(1, t));
+    CHECK_TOKENS_ONLY(ts::keyed_mutex<int>, async_lock_all(any<std::vector<int>>(), t));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
