@@ -17,7 +17,8 @@ namespace {
 
 const workload* find(std::string_view name)
 {
-    for (const auto workloads : {workloads_of_turnstile(), workloads_of_others()}) {
+    for (const auto workloads : {workloads_of_turnstile(), workloads_of_work(),
+                                 workloads_of_others(), workloads_of_work_others()}) {
         const auto found = std::ranges::find(workloads, name, &workload::name);
         if (found != workloads.end())
             return &*found;
@@ -34,10 +35,14 @@ void list(std::span<const workload> workloads)
 // Lists the workloads of Turnstile ("turnstile"), of its competitors ("others"), or all ("").
 int list(std::string_view whose)
 {
-    if (whose != "others")
+    if (whose != "others") {
         list(workloads_of_turnstile());
-    if (whose != "turnstile")
+        list(workloads_of_work());
+    }
+    if (whose != "turnstile") {
         list(workloads_of_others());
+        list(workloads_of_work_others());
+    }
     return EXIT_SUCCESS;
 }
 

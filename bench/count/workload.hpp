@@ -16,5 +16,8 @@ struct workload {
 
 std::span<const workload> workloads_of_turnstile();
 std::span<const workload> workloads_of_others();
+// The same for the work layer.
+std::span<const workload> workloads_of_work();
+std::span<const workload> workloads_of_work_others();
 
 } // namespace bench

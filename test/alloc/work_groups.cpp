@@ -20,6 +20,7 @@
 #include <exception>
 #include <new>
 #include <tuple>
+#include <utility>
 #include <variant>
 
 namespace {
@@ -109,36 +110,32 @@ BOOST_AUTO_TEST_CASE(an_operation_is_bound_wholly_or_not_at_all)
     });
 }
 
+// The children are no coroutines: Asio's co_spawn calls terminate() if it has no memory for a post.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_child_is_started_wholly_or_not_at_all, Group, groups)
 {
     heap::sweep([](std::size_t k, heap::failure how) {
         kit::drained_context io;
         Group group(io, {.limit = 2, .policy = ts::join_policy::wait_all});
+        const auto child = [&](auto token) { return asio::post(io, std::move(token)); };
         std::size_t spawned = 0;
-        std::size_t ran = 0;
-        const auto child = [&]() -> asio::awaitable<void> {
-            co_await asio::post(asio::use_awaitable);
-            ++ran;
-        };
         heap::failing failing(k, how);
         for (int i = 0; i != 3; ++i) {
             try {
-                i == 0 ? group.spawn(child) : group.spawn_when_free(child);
+                if (i == 0)
+                    group.spawn(child);
+                else
+                    group.spawn_when_free(child);
                 ++spawned;
             } catch (const std::bad_alloc&) {
             }
         }
-        try {
-            kit::poll_leaves_work(io);
-        } catch (const std::bad_alloc&) { // of the executor
-        }
+        kit::poll_leaves_work(io);
         failing.stop();
         kit::run(io);
         const auto stats = group.stats();
         BOOST_TEST(stats.running + stats.queued == 0U);
-        BOOST_TEST(stats.succeeded == ran);
-        BOOST_TEST(stats.spawned == stats.succeeded + stats.failed);
         BOOST_TEST(stats.spawned == spawned);
+        BOOST_TEST(stats.succeeded + stats.failed == spawned);
         group.spawn(child); // both places are free
         group.spawn(child);
         kit::run(io);
