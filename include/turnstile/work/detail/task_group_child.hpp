@@ -12,8 +12,6 @@
 #include <turnstile/detail/wait/wait_request.hpp>
 #include <turnstile/work/detail/task_group_state.hpp>
 
-#include <boost/asio/error.hpp>
-
 #include <cstddef>
 #include <exception>
 #include <optional>
@@ -72,8 +70,7 @@ public:
     }
     void drop(child_operation<signature>&) noexcept
     {
-        group_->end_child(
-            *this, std::make_exception_ptr(system_error(asio::error::operation_aborted)), false);
+        group_->end_child(*this, aborted_child(), false);
     }
 
     T take_result() override

@@ -98,6 +98,10 @@ private:
 template <class Threading>
 using group_child_ptr = boost::intrusive_ptr<group_child<Threading>>;
 
+// The exception of a child whose handler was destroyed: operation_aborted, or bad_alloc if there is
+// no memory for that.
+TURNSTILE_EXPORT std::exception_ptr aborted_child() noexcept;
+
 enum class group_wait : unsigned char { join, place, next };
 
 template <class Threading>
