@@ -66,6 +66,7 @@
 #include <turnstile/work/cancellation_source.hpp>
 #include <turnstile/work/eviction_policy.hpp>
 #include <turnstile/work/guarded.hpp>
+#include <turnstile/work/keyed_lock.hpp>
 #include <turnstile/work/keyed_mutex.hpp>
 #include <turnstile/work/multiple_errors.hpp>
 #include <turnstile/work/scope.hpp>
