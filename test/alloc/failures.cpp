@@ -2,6 +2,7 @@
 // Allocation k fails, once or for ever, for every k: nothing is lost, nothing is doubled.
 #include "alloc/sweep.hpp"
 #include "contract/subject.hpp"
+#include "contract/subjects/task_group.hpp"
 #include "kit/run.hpp"
 
 #include <boost/asio.hpp>
@@ -16,6 +17,8 @@ namespace {
 using namespace contract;
 using kit::completion;
 using kit::dropping;
+
+[[maybe_unused]] const bool groups_use_the_context = contract::children_are_work() = true;
 
 BOOST_AUTO_TEST_SUITE(allocation_failures)
 

@@ -138,6 +138,15 @@ private:
     asio::any_io_executor inner_;
 };
 
+// Whether the groups use the executor of the test itself. The sweeps of allocations do: the posts
+// to an executor that Asio does not ship may find no memory, and the asio::strand of Boost 1.81
+// crashes if it finds none.
+inline bool& children_are_work()
+{
+    static bool are_work = false;
+    return are_work;
+}
+
 // An operation that does not complete.
 template <class Signature>
 struct parked_operation {
@@ -161,7 +170,7 @@ struct group_subject : subject_base<Group> {
         "takes_a_handler_that_can_only_be_dispatched_to"};
 
     group_subject(const asio::any_io_executor& executor, std::size_t limit)
-        : base(untracked_executor(executor),
+        : base(children_are_work() ? executor : asio::any_io_executor(untracked_executor(executor)),
                turnstile::task_group_options{.limit = limit,
                                              .policy = turnstile::join_policy::wait_all}),
           children(
@@ -245,11 +254,16 @@ struct group_spawn : group_subject<plain_group<Threading>, void(error_code)> {
     using base = group_subject<plain_group<Threading>, void(error_code)>;
     static constexpr std::size_t capacity = 5;
     static constexpr std::size_t places = 5;
+    // A child that was started may find no memory and fail, which leaves its place free; and the
+    // children that never end keep run() from returning.
+    static constexpr std::array<std::string_view, 5> exempt_from{
+        base::exempt_from[0], base::exempt_from[1], base::exempt_from[2],
+        "what_need_not_wait_starts_wholly_or_not_at_all", "a_coroutine_gets_it_or_an_exception"};
 
     explicit group_spawn(const asio::any_io_executor& executor) : base(executor, places)
     {
-        while (try_op())
-            continue;
+        for (std::size_t i = 0; i != places; ++i)
+            try_op();
     }
     template <class Token>
     auto async_op(Token&& token)
@@ -271,6 +285,10 @@ private:
 struct group_next : group_subject<group_of_numbers<strand_confined>, void(error_code, int)> {
     using base = group_subject<group_of_numbers<strand_confined>, void(error_code, int)>;
     static constexpr std::size_t capacity = 5;
+    // A child that never ends keeps run() from returning.
+    static constexpr std::array<std::string_view, 4> exempt_from{
+        base::exempt_from[0], base::exempt_from[1], base::exempt_from[2],
+        "a_coroutine_gets_it_or_an_exception"};
 
     explicit group_next(const asio::any_io_executor& executor)
         : base(executor, turnstile::task_group_options::unlimited)
