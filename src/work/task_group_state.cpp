@@ -170,27 +170,35 @@ void task_group_state<Threading>::begin(child& c, bool has_place) noexcept
 }
 
 template <class Threading>
-wait_decision task_group_state<Threading>::take_place() noexcept
+wait_decision task_group_state<Threading>::take_place(group_place& place) noexcept
 {
-    return this->guarded([&] { return take_place_locked(); });
+    return this->guarded([&] { return take_place_locked(place); });
 }
 
 template <class Threading>
-wait_decision task_group_state<Threading>::take_place_locked() noexcept
+wait_decision task_group_state<Threading>::take_place_locked(group_place& place) noexcept
 {
     if (closed_)
         return wait_decision::refused(errc::closed);
     if (!has_free_place() || !placers_.empty() || !queued_.empty())
         return wait_decision::refused(errc::rejected);
-    ++places_;
-    ++reserved_;
+    reserve_place(place);
     return wait_decision::granted();
 }
 
 template <class Threading>
-wait_decision task_group_state<Threading>::try_place() noexcept
+void task_group_state<Threading>::reserve_place(group_place& place) noexcept
 {
-    const wait_decision d = take_place();
+    ++places_;
+    if (reserved_++ == 0)
+        late_cancellation_ = asio::cancellation_type::none;
+    place.cancellations_before = cancellations_;
+}
+
+template <class Threading>
+wait_decision task_group_state<Threading>::try_place(group_place& place) noexcept
+{
+    const wait_decision d = take_place(place);
     return d.is_refused() && d.code() == errc::rejected ? wait_decision::pending() : d;
 }
 
@@ -205,11 +213,15 @@ void task_group_state<Threading>::give_place_back() noexcept
 }
 
 template <class Threading>
-void task_group_state<Threading>::start_child(const child_ptr& c) noexcept
+void task_group_state<Threading>::start_child(const child_ptr& c, group_place place) noexcept
 {
     this->guarded([&] {
         --reserved_;
         begin(*c, true);
+        if (place.cancellations_before != cancellations_) {
+            c->was_cancelled_ = true;
+            c->cancellation_ = late_cancellation_;
+        }
     });
     run_start(c);
 }
@@ -248,8 +260,7 @@ void task_group_state<Threading>::settle_places(ready_list& ready, post_chain& p
             placers_.empty() ? nullptr : &static_cast<group_waiter<Threading>&>(placers_.front());
         if (w && (queued_.empty() || w->ticket < queued_.front().ticket_)) {
             placers_.pop_front();
-            ++places_;
-            ++reserved_;
+            reserve_place(w->place);
             w->grant();
             ready.push_back(*w);
         } else if (!queued_.empty()) {
@@ -386,6 +397,8 @@ template <class Threading>
 void task_group_state<Threading>::cancel_locked(asio::cancellation_type_t type, ready_list& ready,
                                                 post_chain& posts, child_list& discarded) noexcept
 {
+    ++cancellations_;
+    late_cancellation_ |= type;
     totals_.cancelled += queued_size_;
     queued_size_ = 0;
     discarded.splice(discarded.end(), queued_);
@@ -584,7 +597,7 @@ bool task_group_state<Threading>::admit(waiter& w) noexcept
         g.decide(closed_ && is_idle() ? wait_decision::granted() : wait_decision::pending());
         break;
     case group_wait::place:
-        g.decide(take_place_locked());
+        g.decide(take_place_locked(g.place));
         if (g.decision().is_refused() && g.decision().code() == errc::rejected)
             g.reopen();
         break;

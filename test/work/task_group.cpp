@@ -288,6 +288,80 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(close_refuses_waiting_spawns, Group, groups)
     kit::run(io);
 }
 
+// The wait is granted when the first child ends, and its handler has not run yet.
+template <class Group>
+void grant_async_spawn(asio::io_context& io, Group& group, kit::completion& placed)
+{
+    asio::steady_timer timer(io, asio::steady_timer::time_point::max());
+    group.spawn([&]() -> asio::awaitable<void> {
+        error_code ec;
+        co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ec));
+    });
+    group.async_spawn(forever, placed.handler([] {}));
+    kit::poll_leaves_work(io);
+    timer.cancel();
+    while (group.stats().running != 0)
+        io.poll_one();
+    BOOST_TEST(group.waiting() == 0U);
+    BOOST_TEST(!placed.done());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancel_reaches_the_child_of_a_granted_async_spawn, Group, groups)
+{
+    kit::drained_context io;
+    Group group(io, {.limit = 1});
+    kit::completion placed;
+    grant_async_spawn(io, group, placed);
+    group.cancel();
+    kit::completion joined;
+    group.async_join(joined.handler([] {}));
+    kit::run(io);
+    BOOST_TEST(placed.succeeded());
+    BOOST_TEST(joined.succeeded());
+    BOOST_TEST(group.stats().cancelled == 1U);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancellation_before_the_grant_does_not_reach_the_child, Group,
+                              groups)
+{
+    kit::drained_context io;
+    Group group(io, {.limit = 1});
+    group.cancel();
+    kit::completion placed;
+    grant_async_spawn(io, group, placed);
+    kit::poll_leaves_work(io);
+    BOOST_TEST(placed.succeeded());
+    BOOST_TEST(group.stats().running == 1U);
+    group.cancel();
+    kit::run(io);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_failure_reaches_the_child_of_a_granted_async_spawn, Group, groups)
+{
+    kit::drained_context io;
+    Group group(io, {.limit = 2});
+    asio::steady_timer timer(io, asio::steady_timer::time_point::max());
+    const auto child = [&](bool fails) -> asio::awaitable<void> {
+        error_code ec;
+        co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ec));
+        if (fails)
+            throw std::runtime_error("child");
+    };
+    group.spawn(child(false)); // its end grants the wait
+    group.spawn(child(true));  // ends before the handler of the wait runs
+    kit::completion placed;
+    kit::completion joined;
+    group.async_spawn(forever, placed.handler([] {}));
+    kit::poll_leaves_work(io);
+    timer.cancel();
+    kit::poll_leaves_work(io);
+    group.async_join(joined.handler([] {}));
+    kit::run(io);
+    BOOST_TEST(joined.done());
+    BOOST_TEST(group.stats().failed == 1U);
+    BOOST_TEST(group.stats().running == 0U);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_child_spawns_into_its_own_group_under_a_limit, Group, groups)
 {
     kit::drained_context io;

@@ -96,7 +96,8 @@ public:
     template <detail::child_of<T> Op>
     void spawn(Op&& op, std::string name, error_code& ec)
     {
-        ec = this->state().take_place().error();
+        detail::group_place place;
+        ec = this->state().take_place(place).error();
         if (ec)
             return;
         detail::group_child_ptr<Threading> child;
@@ -106,7 +107,7 @@ public:
             this->state().give_place_back();
             throw;
         }
-        this->state().start_child(child);
+        this->state().start_child(child, place);
     }
     /// Equivalent to `spawn(op, {}, ec)`.
     template <detail::child_of<T> Op>
@@ -155,6 +156,12 @@ public:
         error_code ec;
         spawn_when_free(std::forward<Op>(op), std::move(name), ec);
         detail::throw_if(ec, "task_group::spawn_when_free");
+    }
+    /// Equivalent to `spawn_when_free(op, {}, ec)`.
+    template <detail::child_of<T> Op>
+    void spawn_when_free(Op&& op, error_code& ec)
+    {
+        spawn_when_free(std::forward<Op>(op), std::string(), ec);
     }
 
     /// Waits for a place, and starts a child in it. A child that has the last place of its group
@@ -245,8 +252,8 @@ public:
     }
 
     /// Cancels the children that run, each on its strand, and discards the queued ones. Waits
-    /// for a place end with `operation_aborted`. The group stays open, and later children are not
-    /// cancelled.
+    /// for a place end with `operation_aborted`; if a wait was granted already, its child is
+    /// started and cancelled. The group stays open, and later children are not cancelled.
     void cancel(asio::cancellation_type_t type = asio::cancellation_type::terminal) noexcept
     {
         this->state().cancel(type);

@@ -155,16 +155,24 @@ struct place_request : group_request<Executor, Threading> {
     static constexpr request_traits traits{.result = result_source::outcome};
 
     group_child_ptr<Threading> child;
+    group_place place{};
 
-    wait_decision try_now() const noexcept { return this->state_ptr->try_place(); }
+    wait_decision try_now() noexcept { return this->state_ptr->try_place(place); }
     void give_back() const noexcept { this->state_ptr->give_place_back(); }
-    void prepare(group_waiter<Threading>& w) const noexcept { w.kind = group_wait::place; }
-    wait_outcome<void> conclude_now() noexcept
+    void prepare(group_waiter<Threading>& w) const noexcept
     {
-        this->state_ptr->start_child(std::exchange(child, nullptr));
+        w.kind = group_wait::place;
+        w.place = place; // of a granted try_now()
+    }
+    wait_outcome<void> conclude_now() noexcept { return start_in(place); }
+    wait_outcome<void> conclude(group_waiter<Threading>& w) noexcept { return start_in(w.place); }
+
+private:
+    wait_outcome<void> start_in(group_place granted) noexcept
+    {
+        this->state_ptr->start_child(std::exchange(child, nullptr), granted);
         return {};
     }
-    wait_outcome<void> conclude(group_waiter<Threading>&) noexcept { return conclude_now(); }
 };
 
 template <class T, class Executor, class Threading>

@@ -104,11 +104,17 @@ TURNSTILE_EXPORT std::exception_ptr aborted_child() noexcept;
 
 enum class group_wait : unsigned char { join, place, next };
 
+// A place that was taken for a child. The group may be cancelled before the child starts.
+struct group_place {
+    std::uint64_t cancellations_before = 0; // the number of calls of cancel() when it was taken
+};
+
 template <class Threading>
 struct group_waiter : waiter {
     using waiter::waiter;
     group_wait kind = group_wait::join;
     std::uint64_t ticket = 0;                 // of a wait for a place
+    group_place place;                        // of a granted wait for a place
     group_child<Threading>* result = nullptr; // of a granted wait for a result; owned
 };
 
@@ -128,13 +134,13 @@ public:
     ~task_group_state() override;
 
     // Takes a place. Refused with errc::closed or errc::rejected.
-    wait_decision take_place() noexcept;
+    wait_decision take_place(group_place& place) noexcept;
     // The same for a wait, which is pending if there is no place.
-    wait_decision try_place() noexcept;
+    wait_decision try_place(group_place& place) noexcept;
     // Gives back a place that was taken and not used.
     void give_place_back() noexcept;
-    // Starts a child in a place that was taken before.
-    void start_child(const child_ptr& c) noexcept;
+    // Starts a child in a place that was taken before. A cancellation in between reaches the child.
+    void start_child(const child_ptr& c, group_place place) noexcept;
     // Starts a child that needs no place, even in a closed group.
     void start_body(const child_ptr& c) noexcept;
     // Queues a child, or starts it if a place is free. Refused with errc::closed.
@@ -198,7 +204,8 @@ private:
     bool is_drained() const noexcept { return is_idle() && results_.empty() && results_out_ == 0; }
     void begin(child& c, bool has_place) noexcept;
     void leave_place(child& c) noexcept;
-    wait_decision take_place_locked() noexcept;
+    wait_decision take_place_locked(group_place& place) noexcept;
+    void reserve_place(group_place& place) noexcept;
     wait_decision next_locked(child*& result) noexcept;
     void put_back_locked(child* result) noexcept;
     void join_locked(bool closes, ready_list& ready, post_chain& posts) noexcept;
@@ -237,6 +244,9 @@ private:
     std::size_t active_ = 0;      // the size of running_
     std::size_t queued_size_ = 0;
     std::uint64_t next_ticket_ = 0;
+    std::uint64_t cancellations_ = 0; // by cancel() and by the policy
+    // The types of those since the first of the reserved places was taken.
+    asio::cancellation_type_t late_cancellation_ = asio::cancellation_type::none;
     task_group_stats totals_;
     child_list running_;
     child_list queued_;
