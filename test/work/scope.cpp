@@ -151,6 +151,23 @@ BOOST_AUTO_TEST_CASE(the_parents_cancellation_reaches_body_and_children)
     BOOST_TEST(ts::failure(thrown).is_cancelled());
 }
 
+BOOST_AUTO_TEST_CASE(a_scope_with_a_bad_option_changes_nothing_in_its_caller)
+{
+    kit::drained_context io;
+    bool throws = false;
+    const auto body = [](ts::task_group<>&) -> asio::awaitable<void> { co_return; };
+    const auto caller = [&]() -> asio::awaitable<void> {
+        try {
+            co_await ts::async_scope(body, {.limit = 0});
+        } catch (const ts::system_error& e) {
+            BOOST_TEST((e.code() == ts::errc::invalid_argument));
+        }
+        throws = co_await asio::this_coro::throw_if_cancelled();
+    };
+    BOOST_TEST(outcome(io, caller()) == "none");
+    BOOST_TEST(throws);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

@@ -75,12 +75,13 @@ asio::awaitable<void> run_scope_body(F& f, task_group<>& group,
 template <class F>
 asio::awaitable<scope_result_t<F>> run_scope(F f, task_group_options options)
 {
-    const bool throws = co_await asio::this_coro::throw_if_cancelled();
-    co_await asio::this_coro::throw_if_cancelled(false);
     const asio::any_io_executor executor = co_await asio::this_coro::executor;
     task_group<> group(executor, options);
     scope_storage<scope_result_t<F>> result;
     scope_access::start_body(group, run_scope_body(f, group, result));
+    // What may throw comes before this change, which concerns the caller, too.
+    const bool throws = co_await asio::this_coro::throw_if_cancelled();
+    co_await asio::this_coro::throw_if_cancelled(false);
 
     // The wait ends early each time the caller is cancelled, which is passed on to the children.
     bool is_interrupted = false;
