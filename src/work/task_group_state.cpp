@@ -423,7 +423,8 @@ template <class Threading>
 bool task_group_state<Threading>::abandon() noexcept
 {
     return change([&](ready_list& ready, post_chain& posts, child_list& discarded) {
-        const bool expected = is_idle() || cancelled_ || decided_ || is_shut_down_;
+        const bool expected = is_idle() || cancelled_ || decided_ || is_shut_down_ ||
+                              this->object_executor().has_stopped();
         closed_ = true;
         if (!is_shut_down_)
             cancel_locked(asio::cancellation_type::terminal, ready, posts, discarded);

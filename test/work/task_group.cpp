@@ -452,6 +452,20 @@ BOOST_AUTO_TEST_CASE(a_limit_of_zero_is_refused)
         });
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_stopped_context_destroys_a_handler_that_owns_a_group, Group, groups)
+{
+    asio::io_context io;
+    auto group = std::make_shared<Group>(io);
+    group->spawn(forever);
+    // The service of the timers is newer than that of the group, and is shut down before it.
+    auto timer = std::make_shared<asio::steady_timer>(io, asio::steady_timer::time_point::max());
+    timer->async_wait([group, timer](error_code) {});
+    io.poll();
+    io.stop();
+    group.reset();
+    BOOST_TEST(timer.use_count() == 2);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

@@ -47,8 +47,8 @@ struct scope_access;
 /// @par Destruction
 /// Join the group first. The destructor cancels the children that still run, and does not wait for
 /// them; they keep what they need of the group. In a debug build it asserts that no child runs,
-/// unless the children were cancelled before, or the execution context is being destroyed. Every
-/// waiter completes with `operation_aborted`.
+/// unless the children were cancelled before, or the execution context has stopped or is being
+/// destroyed. Every waiter completes with `operation_aborted`.
 template <class T = void, class Executor = asio::any_io_executor, class Threading = thread_safe>
 class basic_task_group
     : public detail::io_object<Executor, Threading, detail::task_group_state<Threading>> {

@@ -154,7 +154,9 @@ public:
     // Cancels the children that run, discards those that are queued, aborts waits for a place.
     void cancel(asio::cancellation_type_t type) noexcept;
     using wait_state<Threading>::cancel;
-    // The group is being destroyed. Returns false if it has children that were not cancelled.
+    // The group is being destroyed. Returns false if it has children that were not cancelled, and
+    // its context has not stopped: another service may destroy the owner of the group before
+    // shut_down() is called.
     bool abandon() noexcept;
 
     std::size_t limit() const noexcept { return limit_; }
