@@ -238,10 +238,9 @@ void cancellation_scope<Threading>::cancel_own(std::uint32_t type) noexcept
             type_.store(before | type, std::memory_order_release);
             bound_.splice(bound_.end(), cancelled_);
             children_.splice(children_.end(), cancelled_children_);
+            notified = waiters_;
         }
         bound_.splice(bound_.end(), postponed_);
-        if (before == 0)
-            notified = waiters_;
     }
     if (notified)
         notified->source_cancelled();

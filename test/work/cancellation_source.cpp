@@ -363,6 +363,37 @@ BOOST_AUTO_TEST_CASE(cancel_after_cancels_when_its_time_has_come)
     BOOST_TEST(io.stopped()); // no timer is left
 }
 
+BOOST_AUTO_TEST_CASE(cancel_after_adds_a_type_to_a_cancellation)
+{
+    for (const bool deadline_first : {false, true}) {
+        kit::manual_clock::reset();
+        asio::io_context io;
+        ts::basic_cancellation_source<asio::any_io_executor, ts::thread_safe, kit::manual_clock>
+            stop(io);
+        ts::event never(io);
+        bool waited = false;
+        bool ended = false;
+        stop.async_wait([&](error_code ec) { waited = !ec; });
+        // co_spawn passes on terminal only.
+        asio::co_spawn(io, never.async_wait(asio::use_awaitable),
+                       stop.bind([&](std::exception_ptr) { ended = true; }));
+        if (deadline_first)
+            stop.cancel_after(10s);
+        stop.cancel(asio::cancellation_type::total);
+        if (!deadline_first)
+            stop.cancel_after(10s);
+        kit::manual_clock::advance(io, 10s - 1ns);
+        BOOST_TEST(waited);
+        BOOST_TEST(!ended);
+        kit::manual_clock::advance(io, 1ns);
+        BOOST_TEST(ended);
+        BOOST_TEST(io.stopped());
+        stop.cancel_after(10s); // has nothing to add, and no timer
+        io.restart();
+        BOOST_TEST(io.run() == 0U);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_local_source_works_on_one_strand)
 {
     asio::io_context io;

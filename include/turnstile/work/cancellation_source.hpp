@@ -112,7 +112,8 @@ public:
 
     /// Cancels the source after a time. A second call replaces the first. The largest duration
     /// removes the deadline. The source has one timer, which is outstanding work until it expires,
-    /// the source is cancelled, or the source is destroyed.
+    /// the source is cancelled with that type, or the source is destroyed. So a source may be
+    /// cancelled with `total` first, and with `terminal` at the end of a deadline.
     ///
     /// @par Errors
     /// `errc::invalid_argument` if `delay` is negative; `not_enough_memory` if there is no memory

@@ -59,7 +59,7 @@ template <class Threading>
 class TURNSTILE_EXPORT cancellation_waiters : public event_state<Threading> {
 public:
     using event_state<Threading>::event_state;
-    // Called once, without a lock.
+    // Called for each further type of cancellation, without a lock.
     virtual void source_cancelled() noexcept = 0;
 };
 
@@ -172,6 +172,11 @@ public:
     ~cancellation_scope();
 
     bool is_cancelled() const noexcept { return type_.load(std::memory_order_acquire) != 0; }
+    // Whether it was cancelled with all of these types.
+    bool is_cancelled(std::uint32_t types) const noexcept
+    {
+        return (types & ~type_.load(std::memory_order_acquire)) == 0;
+    }
 
     // Cancels the scope and all below it.
     void cancel(std::uint32_t type) noexcept;

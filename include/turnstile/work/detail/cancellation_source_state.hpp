@@ -44,7 +44,7 @@ public:
     {
         const nanoseconds when = saturating_add(this->now(), delay);
         return this->guarded([&] {
-            if (is_cancelled_)
+            if (scope_->is_cancelled(type))
                 return true;
             if (when == never)
                 this->sleep();
@@ -56,14 +56,18 @@ public:
         });
     }
 
+    // A deadline remains if it adds a type of cancellation: `total` first, and later `terminal`.
     void source_cancelled() noexcept override
     {
+        this->set(); // puts the timer to sleep, if it grants waiters
         this->guarded([&] {
-            is_cancelled_ = true;
+            if (deadline_ == never || !this->is_alive())
+                return;
+            if (!scope_->is_cancelled(type_))
+                return this->wake_at(deadline_);
             deadline_ = never;
             this->sleep();
         });
-        this->set();
     }
 
 private:
@@ -88,7 +92,6 @@ private:
     nanoseconds deadline_ = never;
     std::uint32_t type_ = 0;
     bool due_ = false;
-    bool is_cancelled_ = false;
 };
 
 extern template class timed_state<thread_safe, default_clock, cancellation_waiters<thread_safe>>;
