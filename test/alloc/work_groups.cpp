@@ -23,6 +23,7 @@
 #include <tuple>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace {
 
@@ -193,6 +194,44 @@ BOOST_AUTO_TEST_CASE(a_select_that_finds_no_memory_takes_nothing)
             BOOST_TEST(calls == (thrown ? 0 : 1));
         BOOST_TEST(calls <= 1);
         BOOST_TEST(left == (calls == 1 && !failed ? 1U : 2U));
+        return failing.happened();
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_select_of_a_range_that_finds_no_memory_fails)
+{
+    heap::sweep([](std::size_t k, heap::failure how) {
+        kit::drained_context io;
+        std::optional<ts::queue<int>> a(std::in_place, io, 2);
+        BOOST_TEST(a->try_push(1));
+        const auto pop = [&] { return a->async_pop(asio::deferred); };
+        std::vector<decltype(pop())> pops;
+        pops.push_back(pop());
+        pops.push_back(pop());
+        int calls = 0;
+        bool thrown = false;
+        bool failed = false;
+        int value = 0;
+        heap::failing failing(k, how);
+        try {
+            ts::async_select(io.get_executor(), std::move(pops),
+                             [&](std::exception_ptr e, ts::select_result<int> r) {
+                                 ++calls;
+                                 failed = e != nullptr;
+                                 value = r.value;
+                             });
+        } catch (const std::bad_alloc&) {
+            thrown = true;
+        }
+        poll_all(io);
+        failing.stop();
+        poll_all(io);
+        const std::size_t left = a->size();
+        a.reset();
+        kit::run(io);
+        BOOST_TEST(calls <= (thrown ? 0 : 1));
+        BOOST_TEST(value == (calls == 1 && !failed ? 1 : 0));
+        BOOST_TEST(left + static_cast<std::size_t>(value) == 1U);
         return failing.happened();
     });
 }

@@ -147,10 +147,11 @@ public:
             else
                 branches_.push_back(make(std::move(op)));
         }
+        order_.resize(size());
     }
 
     std::size_t size() const noexcept { return branches_.size(); }
-    std::vector<std::size_t> indices() const { return std::vector<std::size_t>(size()); }
+    std::vector<std::size_t> indices() noexcept { return std::move(order_); } // called once
 
     template <class F>
     void visit(std::size_t index, F&& f)
@@ -184,6 +185,7 @@ private:
     }
 
     std::vector<std::unique_ptr<branch_type>> branches_;
+    std::vector<std::size_t> order_; // allocated here, because a race that starts must not fail
 };
 
 // The arguments of async_select and async_all: operations, and then a completion token, if the last
