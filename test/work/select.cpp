@@ -88,6 +88,32 @@ BOOST_AUTO_TEST_CASE(of_two_ready_queues_exactly_one_item_is_taken)
     });
 }
 
+// The completion of the event occupies the strand of the race when those of the queues run.
+BOOST_AUTO_TEST_CASE(local_queues_lose_nothing_while_the_strand_of_the_race_is_busy)
+{
+    asio::io_context io;
+    ts::local::queue<int> a(io, 1);
+    ts::local::queue<int> b(io, 1);
+    ts::event set(io);
+    std::size_t calls = 0;
+    std::size_t popped = 0;
+    async_select(io.get_executor(), set.async_wait(asio::deferred), a.async_pop(asio::deferred),
+                 b.async_pop(asio::deferred), [&](std::exception_ptr e, auto first) {
+                     ++calls;
+                     popped = !e && first.index() != 0 ? 1 : 0;
+                 });
+    io.poll();
+    asio::post(io, [&] {
+        BOOST_TEST(a.try_push(1));
+        BOOST_TEST(b.try_push(1));
+    });
+    asio::post(io, [&] { set.set(); });
+    io.restart();
+    io.run();
+    BOOST_TEST(calls == 1U);
+    BOOST_TEST(a.size() + b.size() + popped == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(in_random_order_each_ready_operation_wins_sometimes)
 {
     run([](asio::io_context& io) -> asio::awaitable<void> {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <turnstile/detail/post/posting_executor.hpp>
+#include <turnstile/detail/post/serial_executor.hpp>
 #include <turnstile/detail/post/tasks.hpp>
 
 #include <boost/asio/execution/allocator.hpp>
@@ -215,6 +216,15 @@ bool posting_executor::is_running_elsewhere() const noexcept
 {
     return std::visit([](const auto& executor) { return is_running_elsewhere_at(executor); },
                       executor_);
+}
+
+bool posting_executor::is_inner_of(const asio::any_io_executor& executor) const noexcept
+{
+    const auto is_on_this = [&](const auto* serial) {
+        return serial && *this == posting_executor(serial->get_inner_executor());
+    };
+    return is_on_this(executor.target<serial_executor<io_executor>>()) ||
+           is_on_this(executor.target<serial_executor<pool_executor>>());
 }
 
 bool posting_executor::has_stopped() const noexcept

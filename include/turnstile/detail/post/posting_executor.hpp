@@ -173,6 +173,9 @@ public:
         return *this == posting_executor(executor);
     }
 
+    // Whether `executor` is a serial_executor on top of this executor.
+    TURNSTILE_COLD bool is_inner_of(const asio::any_io_executor& executor) const noexcept;
+
     friend bool operator==(const posting_executor& a, const posting_executor& b) noexcept
     {
         return a.executor_ == b.executor_;

@@ -175,8 +175,12 @@ private:
                 {},
                 {}};
         }));
-        if constexpr (postable_executor<HandlerExecutor> && !Threading::is_confined) {
-            if (!is_system_executor(executor))
+        if constexpr (postable_executor<HandlerExecutor>) {
+            // A strand of the work layer on top of the object's executor belongs to its strand.
+            const bool may_end_there = Threading::is_confined
+                                           ? state.object_executor().is_inner_of(executor)
+                                           : !is_system_executor(executor);
+            if (may_end_there)
                 return &block_->post.emplace(posting_executor(executor), w);
         }
         return nullptr;
