@@ -464,27 +464,26 @@ task_group_stats task_group_state<Threading>::stats() noexcept
 template <class Threading>
 std::vector<task_group_child> task_group_state<Threading>::children()
 {
-    // The copies are made under the lock, but the memory of the vector before.
+    // The names are copied under the lock, but the memory of the vector is allocated before.
     std::vector<task_group_child> all;
-    for (bool fits = false; !fits;) {
-        all.reserve(this->guarded([&] { return active_; }) + 8);
-        fits = this->guarded([&] { return active_ <= all.capacity(); });
-        if (!fits)
-            continue;
+    for (;;) {
+        bool fits = false;
         std::exception_ptr thrown;
         this->guarded([&] {
+            fits = active_ <= all.capacity();
             try {
-                if (active_ <= all.capacity())
-                    for (const child& c : running_)
-                        all.push_back({c.id_, c.name_});
+                for (auto c = running_.begin(); fits && c != running_.end(); ++c)
+                    all.push_back({c->id_, c->name_});
             } catch (...) {
                 thrown = std::current_exception();
             }
         });
         if (thrown)
             std::rethrow_exception(thrown);
+        if (fits)
+            return all;
+        all.reserve(this->guarded([&] { return active_; }) + 8);
     }
-    return all;
 }
 
 template <class Threading>
