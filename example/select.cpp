@@ -25,7 +25,8 @@ asio::awaitable<void> session(tcp::socket socket, turnstile::queue<std::string>&
     for (;;) {
         const auto first = co_await turnstile::async_select(
             stopping.async_wait(asio::deferred), mailbox.async_pop(asio::deferred),
-            asio::async_read_until(socket, asio::dynamic_buffer(received), '\n', asio::deferred));
+            asio::async_read_until(socket, asio::dynamic_buffer(received), '\n',
+                                   asio::as_tuple(asio::deferred))); // wins with an error, too
         if (first.index() == 0) {
             fmt::print("session: the server stops\n");
             co_return;
@@ -33,7 +34,9 @@ asio::awaitable<void> session(tcp::socket socket, turnstile::queue<std::string>&
         if (first.index() == 1) {
             fmt::print("session: message {}\n", std::get<1>(first));
         } else {
-            const std::size_t length = std::get<2>(first);
+            const auto [ec, length] = std::get<2>(first);
+            if (ec)
+                co_return; // the client has left
             fmt::print("session: line {}\n", received.substr(0, length - 1));
             received.erase(0, length);
             co_await asio::async_write(socket, asio::buffer("ok\n", 3), asio::use_awaitable);

@@ -142,6 +142,10 @@ concept any_executor_type = asio::execution::is_executor<std::remove_cvref_t<T>>
 /// argument, by default `use_awaitable`. A handler without an associated executor needs an executor
 /// as the first argument.
 ///
+/// A failure does not end the call while another operation may still succeed. To end it with an
+/// error, for example of a socket, start that operation with `as_tuple(deferred)`: it then succeeds
+/// with a tuple that begins with the error.
+///
 /// @par Completes when
 /// one operation has succeeded, or all have failed, and every started operation has completed. An
 /// operation that ignores its cancellation is awaited all the same.
