@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <thread>
 
 namespace {
 
@@ -63,6 +64,27 @@ BOOST_AUTO_TEST_CASE(a_cancellation_reaches_children_that_are_being_started)
             group.cancel();
         pool.join();
         BOOST_TEST(group.stats().cancelled == 10U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_group_that_is_closed_and_cancelled_ends)
+{
+    std::atomic<std::size_t> ended{0};
+    for (int round = 0; round != 300; ++round) {
+        asio::thread_pool pool(2);
+        ts::task_group group(pool, {.limit = 2});
+        asio::post(pool, [&] {
+            for (int i = 0; i != 3; ++i) {
+                group.async_spawn(brief(ended), asio::detached);
+                group.async_spawn(forever(), asio::detached); // waits for the place of the first
+            }
+        });
+        while (group.stats().spawned == 0)
+            std::this_thread::yield();
+        group.close();
+        group.cancel();
+        pool.join(); // hangs if a child was not cancelled
+        BOOST_TEST(group.stats().running == 0U);
     }
 }
 
