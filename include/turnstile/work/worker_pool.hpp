@@ -355,8 +355,7 @@ namespace local {
 
 /// The worker pool for one strand: it needs no atomic operations, no internal lock and no strands.
 template <class Job, class Result = void>
-class worker_pool
-    : public basic_worker_pool<Job, Result, asio::any_io_executor, strand_confined> {
+class worker_pool : public basic_worker_pool<Job, Result, asio::any_io_executor, strand_confined> {
 public:
     using basic_worker_pool<Job, Result, asio::any_io_executor, strand_confined>::basic_worker_pool;
 };

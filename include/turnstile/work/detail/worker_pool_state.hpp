@@ -76,8 +76,7 @@ public:
     enum class phase_type : unsigned char { idle, posted, running, leaving };
     using state_type = worker_pool_state<Threading>;
 
-    explicit pool_worker(state_type& s) noexcept
-        : intrusive_task(&pool_worker::run_task), pool_(&s)
+    explicit pool_worker(state_type& s) noexcept : intrusive_task(&pool_worker::run_task), pool_(&s)
     {
     }
     virtual ~pool_worker() = default;
@@ -102,8 +101,8 @@ private:
     state_type* pool_; // owns the worker
     pool_job* job_ = nullptr;
     // The lock of the state guards the members below.
-    nanoseconds started_{};                         // the running job
-    nanoseconds deadline_ = nanoseconds::max();     // of the running job
+    nanoseconds started_{};                     // the running job
+    nanoseconds deadline_ = nanoseconds::max(); // of the running job
     pool_worker* next_posted_ = nullptr; // the next one to be posted after the lock is released
     phase_type phase_ = phase_type::idle;
     bool is_posted_ = false;
@@ -283,9 +282,9 @@ private:
     // What is left to do after the lock is released.
     worker* first_posted_ = nullptr;
     worker* last_posted_ = nullptr;
-    bool has_rest_ = false; // one of the next two lists is not empty
-    queue_node_list rest_of_jobs_;  // to be discarded
-    worker_list rest_of_workers_; // to be destroyed
+    bool has_rest_ = false;        // one of the next two lists is not empty
+    queue_node_list rest_of_jobs_; // to be discarded
+    worker_list rest_of_workers_;  // to be destroyed
 };
 
 // The state with its timer. The core's functions are reached through it.

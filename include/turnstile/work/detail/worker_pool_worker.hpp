@@ -61,11 +61,10 @@ using handler_result_t = typename handler_result<std::decay_t<returned_t<Handler
 // Whether the handler takes a job, and returns the result of the pool. A pool without results
 // ignores what the handler returns.
 template <class Handler, class Job, class Result>
-concept job_handler = std::invocable<Handler&, Job&> &&
-    (std::is_void_v<Result> || requires {
-        requires std::is_constructible_v<std::conditional_t<std::is_void_v<Result>, int, Result>,
-                                         handler_result_t<Handler, Job>>;
-    });
+concept job_handler = std::invocable<Handler&, Job&> &&(std::is_void_v<Result> || requires {
+    requires std::is_constructible_v < std::conditional_t < std::is_void_v<Result>,
+    int, Result >, handler_result_t < Handler, Job >> ;
+});
 
 // Makes the workers; it owns the handler.
 template <class State>
@@ -118,8 +117,8 @@ public:
     {
         if constexpr (!std::is_void_v<Result>)
             if (w.job()->has_caller)
-                static_cast<job_with_result*>(w.job())
-                    ->result.emplace(std::forward<Value>(value)...);
+                static_cast<job_with_result*>(w.job())->result.emplace(
+                    std::forward<Value>(value)...);
     }
 
 private:
@@ -221,14 +220,18 @@ public:
     // For child_operation. The loop ends with its last job, or could not be started.
     void complete(child_type& child) noexcept
     {
-        if (!this->job())
+        if (!this->job()) {
+            child.result.reset(); // the child is used again
             return this->leave();
+        }
         std::exception_ptr thrown;
         try {
             thrown = child.exception();
         } catch (...) {
             thrown = std::current_exception();
         }
+        child.thrown = nullptr;
+        child.result.reset();
         this->state_.end_job(*this, std::move(thrown), true);
     }
     void drop(child_type&) noexcept { this->state_.dropped(*this); }
@@ -250,7 +253,8 @@ private:
             co_await asio::this_coro::reset_cancellation_state();
             co_await asio::this_coro::throw_if_cancelled(true);
             if (n % max_jobs_in_a_row == 0)
-                co_await asio::post(asio::use_awaitable_t<runs_on>());
+                co_await asio::post(this->state_.worker_executor(),
+                                    asio::use_awaitable_t<runs_on>());
             std::exception_ptr thrown;
             try {
                 if constexpr (std::is_void_v<handler_result_t<Handler, typename State::job_type>>)
@@ -291,6 +295,8 @@ public:
             thrown = std::current_exception();
         }
         thrown_ = std::move(thrown);
+        child.thrown = nullptr; // the child is used again
+        child.result.reset();
         if (progress_.exchange(progress::ended, std::memory_order_acq_rel) == progress::started)
             if (end_job(++jobs_in_a_row_))
                 run_jobs();
