@@ -26,8 +26,8 @@ void enroll_pool(const std::string& competitor, int threads)
     enroll_pool<worker_pool_jobs<turnstile::local::worker_pool<counting_job>>>("local", 1);
     enroll_pool<spawned_jobs>("by_hand", 1);
     enroll_pool<spawned_jobs>("by_hand", 2);
-    enroll_pool<channel_jobs<
-        experimental::channel<void(boost::system::error_code, counting_job)>>>("channel", 1);
+    enroll_pool<channel_jobs<experimental::channel<void(boost::system::error_code, counting_job)>>>(
+        "channel", 1);
     enroll_pool<channel_jobs<
         experimental::concurrent_channel<void(boost::system::error_code, counting_job)>>>(
         "concurrent_channel", 1);

@@ -52,7 +52,10 @@ public:
                 [](counting_job& job) { return run_job(job); })
     {
     }
-    auto submit(counting_job job) { return pool_.async_submit(std::move(job), asio::use_awaitable); }
+    auto submit(counting_job job)
+    {
+        return pool_.async_submit(std::move(job), asio::use_awaitable);
+    }
     auto finish() { return pool_.async_shutdown(asio::use_awaitable); }
 
 private:
