@@ -346,7 +346,7 @@ pool_job* worker_pool_state<Threading>::end_job(worker& w, std::exception_ptr th
         fail_job(w, *j, thrown);
     if (!j->has_caller)
         delete std::exchange(j, nullptr);
-    return finish_job(w, j, std::move(thrown), yields);
+    return finish_job(w, j, std::move(thrown), yields ? after_job::yield : after_job::next);
 }
 
 template <class Threading>
@@ -357,13 +357,15 @@ void worker_pool_state<Threading>::dropped(worker& w) noexcept
         return left(w);
     if (!j->has_caller)
         delete std::exchange(j, nullptr);
-    finish_job(w, j, exception_with(asio::error::operation_aborted), true);
+    finish_job(w, j, exception_with(asio::error::operation_aborted), after_job::leave);
+    left(w);
 }
 
 // `j` is the job of a caller, or null. A job whose caller has left is destroyed before it ends.
 template <class Threading>
 pool_job* worker_pool_state<Threading>::finish_job(worker& w, pool_job* j,
-                                                   std::exception_ptr thrown, bool yields) noexcept
+                                                   std::exception_ptr thrown,
+                                                   after_job after) noexcept
 {
     const nanoseconds now = time();
     if (j)
@@ -383,8 +385,10 @@ pool_job* worker_pool_state<Threading>::finish_job(worker& w, pool_job* j,
             }
             ++(thrown ? totals_.failed : totals_.done);
             leave_job(w, now);
-            if (!yields) {
+            if (after == after_job::next) {
                 next = take_job(w, now);
+            } else if (after == after_job::leave) {
+                w.phase_ = phase_type::leaving;
             } else {
                 w.phase_ = phase_type::posted;
                 ++posted_;
@@ -677,7 +681,7 @@ template <class Threading>
 bool worker_pool_state<Threading>::abandon() noexcept
 {
     return change([&](ready_list& ready) {
-        const bool expected = is_idle() || cut_off_ || is_shut_down_;
+        const bool expected = (jobs_.empty() && running() == 0) || cut_off_ || is_shut_down_;
         close_locked(ready);
         abandoned_ = true;
         if (!is_shut_down_) {

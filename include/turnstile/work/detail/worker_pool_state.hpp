@@ -217,9 +217,10 @@ private:
 
     // The functions below are called under the lock.
     bool has_room() const noexcept { return jobs_.size() + reserved_ < capacity_; }
+    // A posted worker does nothing without a job.
     bool is_idle() const noexcept
     {
-        return jobs_.empty() && reserved_ == 0 && active_ == 0 && discarding_ == 0;
+        return jobs_.empty() && reserved_ == 0 && active_ == posted_ && discarding_ == 0;
     }
     bool may_take() const noexcept { return !paused_ && !jobs_.empty(); }
     wait_decision take_place_locked() noexcept;
@@ -252,7 +253,9 @@ private:
     bool post(worker& w) noexcept;
     void become_idle(worker& w) noexcept;
     void fail_job(worker& w, pool_job& j, std::exception_ptr& thrown) noexcept;
-    pool_job* finish_job(worker& w, pool_job* j, std::exception_ptr thrown, bool yields) noexcept;
+    enum class after_job : unsigned char { next, yield, leave };
+    pool_job* finish_job(worker& w, pool_job* j, std::exception_ptr thrown,
+                         after_job after) noexcept;
 
     const std::size_t capacity_;
     const nanoseconds job_timeout_;
