@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-// The waiting operations of worker_pool: async_submit, async_run, async_idle and async_shutdown.
-// The handlers of the jobs are operations that do not complete by themselves, see task_group.hpp; a
-// job that has not started is withdrawn by cancelling its async_run. Both end a job at once, on any
-// thread, so a grant is decided before grant() returns. The executor of the pools tracks no
-// outstanding work, because jobs are work, also where a property expects none.
+// The waiting operations of worker_pool: async_submit, async_idle and async_shutdown. async_run
+// waits for an executor to run its job, so no call can grant it; test/work/worker_pool.cpp tests
+// it. The handlers of the jobs are operations that do not complete by themselves, see
+// task_group.hpp; a job that has not started is withdrawn by cancelling its async_run. Both end a
+// job at once, on any thread, so a grant is decided before grant() returns. The executor of the
+// pools tracks no outstanding work, because jobs are work, also where a property expects none.
 #pragma once
 
 #include "contract/subjects/task_group.hpp"
@@ -13,9 +14,11 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 
+#include <array>
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -80,10 +83,14 @@ private:
     }
 };
 
-// A grant withdraws a job of a full pool that is paused.
+// A grant withdraws a job of a full pool that is paused. One property needs more grants than the
+// pool has jobs.
 template <class Threading>
 struct pool_submit : pool_subject<Threading> {
     using base = pool_subject<Threading>;
+    static constexpr std::array<std::string_view, 4> exempt_from{
+        base::exempt_from[0], base::exempt_from[1], base::exempt_from[2],
+        "many_waiters_need_no_deep_recursion"};
     static constexpr std::size_t capacity = 5;
     static constexpr std::size_t places = 200;
 
