@@ -36,24 +36,20 @@ asio::awaitable<void> hundred_items()
 {
     const auto executor = co_await asio::this_coro::executor;
     // [pool]
-    turnstile::worker_pool<item> pool(executor,
-                                      {.workers = 5,
-                                       .capacity = 10,
-                                       .job_timeout = 30s,
-                                       .on_error =
-                                           [](item& i, std::exception_ptr why) {
-                                               try {
-                                                   std::rethrow_exception(why);
-                                               } catch (const std::exception& e) {
-                                                   std::cout << "item " << i.id << ": " << e.what()
-                                                             << '\n';
-                                               }
-                                           }},
-                                      [&](item& i) -> asio::awaitable<void> {
-                                          most = std::max(most, ++running);
-                                          co_await process(i);
-                                          --running;
-                                      });
+    turnstile::worker_pool<item> pool(
+        executor,
+        {.workers = 5,
+         .capacity = 10,
+         .job_timeout = 30s,
+         .on_error =
+             [](item& i, std::exception_ptr why) {
+                 try {
+                     std::rethrow_exception(why);
+                 } catch (const std::exception& e) {
+                     std::cout << "item " << i.id << ": " << e.what() << '\n';
+                 }
+             }},
+        [](item& i) -> asio::awaitable<void> { co_await process(i); });
     for (int id = 1; id <= 100; ++id)
         co_await pool.async_submit(item{id}); // waits while 10 items are queued
     co_await pool.async_shutdown();           // every item has been processed
