@@ -29,7 +29,7 @@ inline constexpr std::array<std::string_view, 2> enum_names<shutdown_mode>{"drai
 } // namespace detail
 
 /// The options of a `worker_pool`. The functions are never called under a lock; they may use the
-/// pool. Exceptions of `on_error` and `on_discard` are ignored.
+/// pool, but not destroy it. Exceptions of `on_error` and `on_discard` are ignored.
 template <class Job>
 struct worker_pool_options {
     /// Number of jobs that can run at the same time. Must not be 0.
