@@ -101,12 +101,12 @@ private:
     state_type* pool_; // owns the worker
     pool_job* job_ = nullptr;
     // The lock of the state guards the members below.
-    nanoseconds started_{};                     // the running job
+    nanoseconds started_{};                     // of the running job
     nanoseconds deadline_ = nanoseconds::max(); // of the running job
     pool_worker* next_posted_ = nullptr; // the next one to be posted after the lock is released
     phase_type phase_ = phase_type::idle;
     bool is_posted_ = false;
-    bool is_cancelled_ = false; // the running job, and the signal was not emitted
+    bool is_cancelled_ = false; // the running job is cancelled, and the signal was not emitted
     bool is_late_ = false;      // the running job has reached its deadline
     bool is_left_ = false;      // leaving, and only the posted task is awaited
 };
@@ -195,7 +195,7 @@ protected:
     void finish_change() noexcept;
 
 private:
-    // The parts of the derived classes. The first two are called without the lock.
+    // The parts of the derived classes. The first five are called without the lock.
     virtual std::unique_ptr<worker> make_worker() = 0;
     virtual void report_error(pool_job& j, std::exception_ptr thrown) noexcept = 0;
     virtual void discard(pool_job& j) noexcept = 0;
