@@ -87,6 +87,7 @@ WORK_COLUMNS = {
     "operators": "|| and &&",
     "parallel_group": "parallel_group",
     "channel": "channel",
+    "concurrent_channel": "concurrent_channel",
     "by_hand": "by hand",
     "on_strand": "by hand, on a strand",
 }
@@ -100,6 +101,10 @@ WORK_ROWS = [
     ("child", "a child of a group", None),
     ("child_yields", "the same, with a yield", "post"),
     ("limited_children", "1,000,000 children, 100 at a time", "post"),
+    ("job", "a job of a worker pool", None),
+    ("job_yields", "the same, with a yield", "post"),
+    ("job_2_threads", "a job of a worker pool, 2 threads", None),
+    ("job_yields_2_threads", "the same, with a yield, 2 threads", None),
     ("guarded", "guarded, uncontended", "nested_call"),
     ("guarded_read", "shared_guarded, uncontended read", "nested_call"),
     ("keyed_lock", "keyed_mutex, one key after the other", "nested_call"),
@@ -306,6 +311,9 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("barrier_2_threads", "timer", 1.5),
     ("counter_1000", "timer", 10.0),
     ("counter_100000", "timer", 1000.0),
+    *((workload, competitor, 1.0)
+      for workload in ("job", "job_yields", "job_2_threads", "job_yields_2_threads")
+      for competitor in ("by_hand", "concurrent_channel")),
     *((f"cancel_{n}", competitor, 1.0)
       for n in (1, 1000, 100_000) for competitor in ("channel", "timer")),
 ]
@@ -316,7 +324,7 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
 # or a retry, has a block of its own for each call; and co_spawn makes several frames.
 ALLOCATES = ("semaphore", "semaphore_2_threads", "bulkhead_contended", "read_mostly", "oneshot",
              "rate_come_and_go", "timeout", "retry", "child", "child_yields", "limited_children",
-             "keyed_lock")
+             "keyed_lock", "job", "job_yields", "job_2_threads", "job_yields_2_threads")
 
 
 def misses(results):

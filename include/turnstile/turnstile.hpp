@@ -74,3 +74,5 @@
 #include <turnstile/work/shared_guarded.hpp>
 #include <turnstile/work/task_group.hpp>
 #include <turnstile/work/task_group_options.hpp>
+#include <turnstile/work/worker_pool.hpp>
+#include <turnstile/work/worker_pool_options.hpp>

@@ -104,6 +104,12 @@ BOOST_AUTO_TEST_CASE(a_type_that_is_no_token_is_rejected_in_the_signature)
     CHECK_TOKENS_ONLY(ts::task_group<int>, async_join(t));
     CHECK_TOKENS_ONLY(ts::task_group<>, async_spawn(any<work>(), t));
     CHECK_TOKENS_ONLY(ts::task_group<int>, async_next(t));
+    CHECK_TOKENS_ONLY(ts::worker_pool<int>, async_submit(1, t));
+    CHECK_TOKENS_ONLY(ts::worker_pool<int>, async_run(1, t));
+    CHECK_TOKENS_ONLY(ts::worker_pool<int>, async_idle(t));
+    CHECK_TOKENS_ONLY(ts::worker_pool<int>, async_shutdown(t));
+    CHECK_TOKENS_ONLY(ts::worker_pool<int>, async_shutdown(ts::shutdown_mode::drain, t));
+    CHECK_TOKENS_ONLY(ts::worker_pool<int>, async_shutdown(ts::shutdown_mode::drain, 1s, t));
     CHECK_TOKENS_ONLY(ts::guarded<int>, async_lock(t));
     CHECK_TOKENS_ONLY(ts::shared_guarded<int>, async_lock(t));
     CHECK_TOKENS_ONLY(ts::shared_guarded<int>, async_read(t));

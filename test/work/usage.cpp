@@ -7,7 +7,9 @@
 
 #include <array>
 #include <chrono>
+#include <exception>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -133,6 +135,39 @@ BOOST_AUTO_TEST_CASE(a_group_limits_joins_and_collects)
                 co_return 2;
             });
         BOOST_TEST(total == 2);
+    });
+}
+
+struct order {
+    int id;
+};
+
+asio::awaitable<void> process(order& job)
+{
+    co_await asio::post(asio::use_awaitable);
+    if (job.id == 2)
+        throw std::runtime_error("order 2");
+}
+
+BOOST_AUTO_TEST_CASE(a_pool_of_workers_runs_jobs_and_reports_those_that_fail)
+{
+    run([](asio::io_context& io) -> asio::awaitable<void> {
+        int logged = 0;
+        const auto log = [&](order& job, std::exception_ptr) { logged += job.id; };
+        turnstile::worker_pool<order> pool(
+            io,
+            {.workers = 5,
+             .capacity = 100,
+             .job_timeout = 2s,
+             .on_error = [&](order& job, std::exception_ptr why) { log(job, why); }},
+            [&](order& job) -> asio::awaitable<void> { co_await process(job); });
+        co_await pool.async_submit(order{1});
+        co_await pool.async_submit(order{2});
+        co_await pool.async_idle();
+        BOOST_TEST(logged == 2);
+        co_await pool.async_shutdown();
+        co_await pool.async_shutdown(turnstile::shutdown_mode::discard, 5s);
+        BOOST_TEST(pool.stats().done == 1u);
     });
 }
 
