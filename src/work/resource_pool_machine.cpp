@@ -94,7 +94,7 @@ resource_pool_machine::~resource_pool_machine()
 
 bool resource_pool_machine::needs_check(const pool_slot& s, nanoseconds now) const noexcept
 {
-    return options_.bypass_window != never &&
+    return options_.bypass_window != never && s.turn_ != turn_ &&
            now >= saturating_add(s.proven_, options_.bypass_window);
 }
 
@@ -230,6 +230,7 @@ bool resource_pool_machine::add(pool_slot& s, nanoseconds now) noexcept
 
 void resource_pool_machine::plan(nanoseconds now, std::size_t waiting) noexcept
 {
+    ++turn_;
     awaits_retry_ = false;
     if (suspended_ || closed_)
         return;
@@ -360,6 +361,7 @@ void resource_pool_machine::created(pool_slot& s, nanoseconds now) noexcept
     s.phase_ = slot_phase::creating;
     end_operation(s);
     s.since_ = s.proven_ = now;
+    s.turn_ = turn_;
     s.expires_ = never;
     if (options_.max_lifetime != never) {
         const auto lifetime = options_.max_lifetime.count();
@@ -432,6 +434,7 @@ void resource_pool_machine::checked(pool_slot& s, nanoseconds now, bool is_usabl
     if (is_usable) {
         failed_checks_ = 0;
         s.proven_ = now;
+        s.turn_ = turn_;
         return settle(s, now);
     }
     evict(s, eviction_reason::check_failed, now, true);

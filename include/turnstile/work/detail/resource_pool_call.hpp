@@ -73,7 +73,8 @@ private:
 
 using pool_call_ptr = boost::intrusive_ptr<pool_call>;
 
-// Op is a function that returns asio::awaitable<R>, State the typed state of the pool.
+// Op is a function that returns asio::awaitable<R>, where R is bool or void; State is the typed
+// state of the pool.
 template <class R, class Op, class Executor, class State>
 class typed_pool_call final : public pool_call {
     using signature = operation_signature_t<Op>;
@@ -111,8 +112,6 @@ public:
                 is_good = false;
             else if constexpr (std::is_same_v<R, bool>)
                 is_good = child.take_value();
-            else if constexpr (!std::is_void_v<R>)
-                static_cast<typed_pool_slot<R>&>(*this->slot).value.emplace(child.take_value());
         } catch (...) {
             failed = std::current_exception();
             is_good = false;

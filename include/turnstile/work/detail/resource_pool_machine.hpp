@@ -76,6 +76,7 @@ private:
     bool is_started_ = false;  // its operation is not in starts_
     bool is_reported_ = false; // as overdue
     std::uint32_t round_ = 0;  // of its creation
+    std::uint64_t turn_ = 0;   // of the machine, when it was created or checked
     std::uint64_t uses_ = 0;
     nanoseconds expires_{};  // the end of its lifetime
     nanoseconds since_{};    // idle or leased since
@@ -214,7 +215,9 @@ private:
     bool awaits_retry_ = false; // a creation is wanted at retry_at_
     unsigned failed_checks_ = 0;
     std::uint32_t round_ = 0; // of creations; the next one begins with a failure
-    std::size_t initial_;     // creations of the initial size that were not decided yet
+    std::uint64_t turn_ =
+        1;                // the number of calls of plan(): a slot that was just checked is leased
+    std::size_t initial_; // creations of the initial size that were not decided yet
     std::size_t creations_due_ = 0;
     std::size_t in_use_ = 0;
     std::size_t creating_ = 0;

@@ -44,7 +44,10 @@ private:
         auto* const s = static_cast<slot_type*>(slot.get());
         switch (phase) {
         case slot_phase::creating:
-            return make<T>(slot, [this] { return operations_.create(); });
+            // co_spawn would need a T that is default constructible.
+            return make<void>(slot, [this, s]() -> asio::awaitable<void> {
+                s->value.emplace(co_await operations_.create());
+            });
         case slot_phase::checking:
             return make<bool>(slot, [this, s] { return operations_.check(*s->value); });
         case slot_phase::resetting:
