@@ -109,11 +109,11 @@ struct connection {
 
 asio::awaitable<connection> connect(tcp::endpoint to)
 {
-    connection c{tcp::socket(co_await asio::this_coro::executor)};
-    co_await c.socket.async_connect(to, asio::use_awaitable);
+    tcp::socket socket(co_await asio::this_coro::executor); // g++ 12 wants no braces around this
+    co_await socket.async_connect(to, asio::use_awaitable);
     char byte = 0;
-    co_await asio::async_read(c.socket, asio::buffer(&byte, 1), asio::use_awaitable);
-    co_return c;
+    co_await asio::async_read(socket, asio::buffer(&byte, 1), asio::use_awaitable);
+    co_return connection{std::move(socket)};
 }
 
 asio::awaitable<bool> ping(connection& c)
