@@ -103,6 +103,10 @@ WORK_ROWS = [
     ("guarded", "guarded, uncontended", "nested_call"),
     ("guarded_read", "shared_guarded, uncontended read", "nested_call"),
     ("keyed_lock", "keyed_mutex, one key after the other", "nested_call"),
+    ("pool", "resource_pool, uncontended", "nested_call"),
+    ("pool_timed", "the same, with a lifetime", "nested_call"),
+    ("pool_contended", "resource_pool, 10 of 100", "post"),
+    ("pool_contended_2_threads", "the same on 2 threads", None),
 ]
 
 FLOORS = {
@@ -302,6 +306,7 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("select_wait", "operators", 3.0),
     ("all", "operators", 1.0),
     ("child_yields", "on_strand", 0.77),
+    ("pool", "by_hand", 4.0),
     ("barrier", "timer", 1.5),
     ("barrier_2_threads", "timer", 1.5),
     ("counter_1000", "timer", 10.0),
@@ -316,7 +321,7 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
 # or a retry, has a block of its own for each call; and co_spawn makes several frames.
 ALLOCATES = ("semaphore", "semaphore_2_threads", "bulkhead_contended", "read_mostly", "oneshot",
              "rate_come_and_go", "timeout", "retry", "child", "child_yields", "limited_children",
-             "keyed_lock")
+             "keyed_lock", "pool_contended", "pool_contended_2_threads")
 
 
 def misses(results):
