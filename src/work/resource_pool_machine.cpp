@@ -7,6 +7,7 @@
 namespace turnstile::inline v0_1::detail {
 
 pool_slot::~pool_slot() = default;
+void pool_slot::destroy_resource() noexcept {}
 
 namespace {
 
@@ -343,6 +344,14 @@ void resource_pool_machine::release(pool_slot& s) noexcept
         slots_wake_ = never;
 }
 
+// No operation uses the resource: its place is free when it is destroyed.
+void resource_pool_machine::release_after_destruction(pool_slot& s) noexcept
+{
+    release(s);
+    s.keeps_place_ = true;
+    ++destroying_;
+}
+
 // The slot is in no list but all_, and no operation runs.
 void resource_pool_machine::evict(pool_slot& s, eviction_reason reason, nanoseconds now,
                                   bool may_close) noexcept
@@ -350,10 +359,12 @@ void resource_pool_machine::evict(pool_slot& s, eviction_reason reason, nanoseco
     s.phase_ = slot_phase::leased; // in no list of work
     ++totals_.evicted_by[static_cast<std::size_t>(reason)];
     events_.on_event({.kind = resource_pool_event_kind::evicted, .reason = reason});
-    if (may_close && has_.close)
+    if (!may_close)
+        release(s);
+    else if (has_.close)
         begin(s, slot_phase::closing, now);
     else
-        release(s);
+        release_after_destruction(s);
 }
 
 void resource_pool_machine::created(pool_slot& s, nanoseconds now) noexcept
@@ -450,7 +461,7 @@ void resource_pool_machine::reset_ended(pool_slot& s, nanoseconds now, bool succ
     settle(s, now);
 }
 
-void resource_pool_machine::closed(pool_slot& s) noexcept { release(s); }
+void resource_pool_machine::closed(pool_slot& s) noexcept { release_after_destruction(s); }
 
 nanoseconds resource_pool_machine::due(const pool_slot& s) const noexcept
 {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -49,17 +50,28 @@ struct fixture : resource_pool_machine::observer {
         return all;
     }
     void give_back(pool_slot* s, bool used = true) { machine->give_back(*s, now, used); }
-    // The number of slots that were released since the last call.
-    std::size_t released()
+    // Carries out what follows a release.
+    void drop_released()
     {
         ts::detail::slot_work_list list;
         machine->take_released(list);
-        std::size_t n = 0;
-        for (; !list.empty(); ++n) {
+        while (!list.empty()) {
             const pool_slot_ptr s(&list.front(), false);
             list.pop_front();
+            machine->destroyed(s->keeps_place() ? 1 : 0);
+            ++dropped;
         }
-        return n;
+    }
+    // The number of slots that were released since the last call.
+    std::size_t released()
+    {
+        drop_released();
+        return std::exchange(dropped, 0);
+    }
+    std::size_t size()
+    {
+        drop_released();
+        return machine->size();
     }
     std::uint64_t evicted(eviction_reason why)
     {
@@ -69,6 +81,7 @@ struct fixture : resource_pool_machine::observer {
     }
 
     nanoseconds now = 1h;
+    std::size_t dropped = 0;
     std::vector<ts::resource_pool_event> events;
     std::unique_ptr<resource_pool_machine> machine;
 };
@@ -86,9 +99,9 @@ BOOST_AUTO_TEST_CASE(creations_cover_unmet_demand_and_no_more)
 {
     make({.max_size = 10});
     plan(2);
-    BOOST_TEST(machine->size() == 2U);
+    BOOST_TEST(size() == 2U);
     plan(2); // still the same two callers
-    BOOST_TEST(machine->size() == 2U);
+    BOOST_TEST(size() == 2U);
     pool_slot* const a = begin();
     BOOST_TEST_REQUIRE(begin() != nullptr);
     BOOST_TEST(begin() == nullptr);
@@ -102,7 +115,7 @@ BOOST_AUTO_TEST_CASE(the_maximum_bounds_creations)
 {
     make({.max_size = 3});
     plan(10'000);
-    BOOST_TEST(machine->size() == 3U);
+    BOOST_TEST(size() == 3U);
     BOOST_TEST(create(10'000).size() == 3U);
     plan(10'000);
     BOOST_TEST(!machine->has_creations());
@@ -111,25 +124,25 @@ BOOST_AUTO_TEST_CASE(the_maximum_bounds_creations)
 BOOST_AUTO_TEST_CASE(the_minimum_and_the_initial_size_are_created_without_callers)
 {
     make({.min_size = 2, .max_size = 5, .initial_size = 4});
-    BOOST_TEST(machine->size() == 4U);
+    BOOST_TEST(size() == 4U);
     const auto all = create(0);
     BOOST_TEST(all.size() == 4U);
     // Only the minimum is filled up.
     for (int i = 0; i != 3; ++i)
         machine->discard(*machine->take(now), now);
     plan();
-    BOOST_TEST(machine->size() == 2U);
+    BOOST_TEST(size() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(concurrent_creations_are_limited)
 {
     make({.max_size = 10, .max_creating = 2});
     plan(10);
-    BOOST_TEST(machine->size() == 2U);
+    BOOST_TEST(size() == 2U);
     pool_slot* const a = begin();
     machine->created(*a, now);
     plan(9);
-    BOOST_TEST(machine->size() == 3U);
+    BOOST_TEST(size() == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(a_failed_creation_frees_its_place_and_delays_the_next)
@@ -138,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_failed_creation_frees_its_place_and_delays_the_next)
     plan(1);
     machine->creation_failed(*begin(), now, ts::errc::operation_failed);
     BOOST_TEST(released() == 1U);
-    BOOST_TEST(machine->size() == 0U);
+    BOOST_TEST(size() == 0U);
     plan(1);
     BOOST_TEST(!machine->has_creations());
     BOOST_TEST((machine->wake_time() == now + 100ms));
@@ -168,11 +181,11 @@ BOOST_AUTO_TEST_CASE(creations_that_fail_together_delay_once_and_one_probe_follo
     BOOST_TEST((machine->wake_time() == now + 100ms));
     now += 100ms;
     plan(3);
-    BOOST_TEST(machine->size() == 1U); // the probe
+    BOOST_TEST(size() == 1U); // the probe
     machine->created(*begin(), now);
     BOOST_TEST(machine->take(now) != nullptr);
     plan(2);
-    BOOST_TEST(machine->size() == 3U);
+    BOOST_TEST(size() == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(a_creation_that_hangs_loses_its_place_at_its_limit)
@@ -187,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_creation_that_hangs_loses_its_place_at_its_limit)
     BOOST_TEST(machine->expire(now) == 1U);
     BOOST_TEST((s->phase() == slot_phase::gone));
     BOOST_TEST(released() == 1U);
-    BOOST_TEST(machine->size() == 0U);
+    BOOST_TEST(size() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(the_order_of_reuse)
@@ -269,10 +282,10 @@ BOOST_AUTO_TEST_CASE(idle_slots_are_closed_at_their_time_down_to_the_minimum)
     BOOST_TEST((machine->wake_time() == now + 10min));
     now += 10min - 1ns;
     machine->expire(now);
-    BOOST_TEST(machine->size() == 3U);
+    BOOST_TEST(size() == 3U);
     now += 1ns;
     machine->expire(now);
-    BOOST_TEST(machine->size() == 1U);
+    BOOST_TEST(size() == 1U);
     BOOST_TEST(evicted(eviction_reason::idle_timeout) == 2U);
     BOOST_TEST((machine->wake_time() == resource_pool_machine::never));
     // A second one makes the first one superfluous, which is idle for long.
@@ -291,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_lifetime_ends_while_idle_and_while_leased)
     now += 30min;
     machine->expire(now);
     BOOST_TEST(released() == 1U);
-    BOOST_TEST(machine->size() == 1U);
+    BOOST_TEST(size() == 1U);
     give_back(leased);
     BOOST_TEST(released() == 1U);
     BOOST_TEST(evicted(eviction_reason::max_lifetime) == 2U);
@@ -304,14 +317,14 @@ BOOST_AUTO_TEST_CASE(the_jitter_shortens_lifetimes_by_different_times)
     const nanoseconds start = now;
     now = start + 50min - 1ns;
     machine->expire(now);
-    BOOST_TEST(machine->size() == 100U);
+    BOOST_TEST(size() == 100U);
     now = start + 75min;
     machine->expire(now);
-    BOOST_TEST(machine->size() > 30U);
-    BOOST_TEST(machine->size() < 70U);
+    BOOST_TEST(size() > 30U);
+    BOOST_TEST(size() < 70U);
     now = start + 100min;
     machine->expire(now);
-    BOOST_TEST(machine->size() == 0U);
+    BOOST_TEST(size() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_is_closed_after_its_uses)
@@ -325,7 +338,7 @@ BOOST_AUTO_TEST_CASE(a_slot_is_closed_after_its_uses)
     BOOST_TEST(machine->take(now) == s);
     give_back(s);
     BOOST_TEST(evicted(eviction_reason::max_uses) == 1U);
-    BOOST_TEST(machine->size() == 0U);
+    BOOST_TEST(size() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_returned_slot_is_reset_and_one_that_hangs_is_discarded)
@@ -364,6 +377,18 @@ BOOST_AUTO_TEST_CASE(a_slot_counts_until_it_is_closed)
     BOOST_TEST(machine->has_creations());
 }
 
+BOOST_AUTO_TEST_CASE(a_slot_counts_until_its_resource_is_destroyed)
+{
+    make({.max_size = 1});
+    create(1);
+    machine->discard(*machine->take(now), now);
+    plan(1);
+    BOOST_TEST(!machine->has_creations());
+    BOOST_TEST(released() == 1U);
+    plan(1);
+    BOOST_TEST(machine->has_creations());
+}
+
 BOOST_AUTO_TEST_CASE(a_smaller_maximum_closes_idle_slots_and_later_those_returned)
 {
     make({.min_size = 1, .max_size = 4});
@@ -371,11 +396,11 @@ BOOST_AUTO_TEST_CASE(a_smaller_maximum_closes_idle_slots_and_later_those_returne
     pool_slot* const a = machine->take(now);
     pool_slot* const b = machine->take(now);
     BOOST_TEST(machine->resize(1, now));
-    BOOST_TEST(machine->size() == 2U);
+    BOOST_TEST(size() == 2U);
     give_back(a);
-    BOOST_TEST(machine->size() == 1U);
+    BOOST_TEST(size() == 1U);
     give_back(b);
-    BOOST_TEST(machine->size() == 1U);
+    BOOST_TEST(size() == 1U);
     BOOST_TEST(evicted(eviction_reason::resized) == 3U);
     BOOST_TEST(!machine->resize(0, now));
     BOOST_TEST(machine->max_size() == 1U);
@@ -386,7 +411,7 @@ BOOST_AUTO_TEST_CASE(a_smaller_maximum_withdraws_creations)
     make({.max_size = 4});
     plan(4);
     BOOST_TEST(machine->resize(2, now));
-    BOOST_TEST(machine->size() == 2U);
+    BOOST_TEST(size() == 2U);
     BOOST_TEST(create(4).size() == 2U);
 }
 
@@ -432,10 +457,12 @@ BOOST_AUTO_TEST_CASE(a_closed_machine_drains)
     machine->close(now);
     BOOST_TEST(released() == 1U); // the creation
     machine->closed(*machine->next_start());
-    BOOST_TEST(machine->size() == 1U);
+    BOOST_TEST(size() == 1U);
     BOOST_TEST(!machine->is_drained());
     give_back(leased);
     machine->closed(*machine->next_start());
+    BOOST_TEST(!machine->is_drained());
+    drop_released();
     BOOST_TEST(machine->is_drained());
     BOOST_TEST(evicted(eviction_reason::closed) == 2U);
 }

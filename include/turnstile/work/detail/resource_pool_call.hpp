@@ -31,6 +31,8 @@ namespace turnstile::inline v0_1::detail {
 template <class T>
 class typed_pool_slot final : public pool_slot {
 public:
+    void destroy_resource() noexcept override { value.reset(); }
+
     std::optional<T> value;
 };
 

@@ -12,13 +12,13 @@
 // The actions, which the caller takes out:
 //   creations    begin_creation(slot) as often as it returns true: create a resource
 //   starts       next_start(): start the operation of the slot's phase
-//   released     take_released(): cancel the operation of the slot, if it runs, and drop the
-//                machine's reference
+//   released     take_released(): cancel the operation of the slot, if it runs; otherwise destroy
+//                the resource, and call destroyed() if keeps_place(); drop the machine's reference
 //
 // Invariants: the machine owns a reference to each slot in all_ and released_. size() counts slots
-// from the decision to create until they are gone, and a creation is only decided below the
-// maximum. An operation whose time is over makes its slot gone at once, so that no operation that
-// hangs keeps a place.
+// from the decision to create until their resource is destroyed, and a creation is only decided
+// below the maximum. An operation whose time is over makes its slot gone at once, so that no
+// operation that hangs keeps a place.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -64,6 +64,9 @@ public:
     virtual ~pool_slot();
 
     slot_phase phase() const noexcept { return phase_; }
+    // Whether the place of a released slot is kept until its resource is destroyed.
+    bool keeps_place() const noexcept { return keeps_place_; }
+    virtual void destroy_resource() noexcept;
 
     // For the state: the operation that runs, and where the lease was acquired.
     void* call = nullptr;
@@ -75,8 +78,9 @@ private:
     slot_phase phase_ = slot_phase::creating;
     bool is_started_ = false;  // its operation is not in starts_
     bool is_reported_ = false; // as overdue
-    std::uint32_t round_ = 0;  // of its creation
-    std::uint64_t turn_ = 0;   // of the machine, when it was created or checked
+    bool keeps_place_ = false;
+    std::uint32_t round_ = 0; // of its creation
+    std::uint64_t turn_ = 0;  // of the machine, when it was created or checked
     std::uint64_t uses_ = 0;
     nanoseconds expires_{};  // the end of its lifetime
     nanoseconds since_{};    // idle or leased since
@@ -137,14 +141,14 @@ public:
     nanoseconds wake_time() const noexcept;
 
     // The actions.
-    bool has_actions() const noexcept
-    {
-        return creations_due_ != 0 || !starts_.empty() || !released_.empty();
-    }
+    bool has_starts() const noexcept { return creations_due_ != 0 || !starts_.empty(); }
+    bool has_actions() const noexcept { return has_starts() || !released_.empty(); }
     bool has_creations() const noexcept { return creations_due_ != 0; }
     bool begin_creation(pool_slot& s, nanoseconds now) noexcept;
     pool_slot_ptr next_start() noexcept;
     void take_released(slot_work_list& out) noexcept { out.splice(out.end(), released_); }
+    // The resources of `n` slots that keep their place were destroyed.
+    void destroyed(std::size_t n) noexcept { destroying_ -= n; }
 
     // The ends of operations. Not called for a slot that is gone.
     void created(pool_slot& s, nanoseconds now) noexcept;
@@ -162,7 +166,7 @@ public:
     // No lease is given from here on. Creations end; all other slots are closed when they can be.
     void close(nanoseconds now) noexcept;
     bool is_closed() const noexcept { return closed_; }
-    bool is_drained() const noexcept { return closed_ && all_.empty(); }
+    bool is_drained() const noexcept { return closed_ && all_.empty() && destroying_ == 0; }
     // Releases every slot that is not leased, without closing it.
     void abandon() noexcept;
 
@@ -173,7 +177,7 @@ public:
     }
     bool fail_fast() const noexcept { return options_.fail_fast; }
     bool is_down() const noexcept { return is_down_; }
-    std::size_t size() const noexcept { return all_.size() + creations_due_; }
+    std::size_t size() const noexcept { return all_.size() + creations_due_ + destroying_; }
     std::size_t in_use() const noexcept { return in_use_; }
     std::size_t max_size() const noexcept { return options_.max_size; }
     std::size_t max_waiters() const noexcept { return options_.max_waiters; }
@@ -196,6 +200,7 @@ private:
     void end_operation(pool_slot& s) noexcept;
     void evict(pool_slot& s, eviction_reason reason, nanoseconds now, bool may_close) noexcept;
     void release(pool_slot& s) noexcept;
+    void release_after_destruction(pool_slot& s) noexcept;
     void note_failure(std::uint32_t round, nanoseconds now, const error_code& cause) noexcept;
     void note_failed_check(nanoseconds now) noexcept;
     std::size_t& running(slot_phase phase) noexcept;
@@ -203,7 +208,7 @@ private:
     // The time at which an idle or leased slot needs expire().
     nanoseconds due(const pool_slot& s) const noexcept;
     void expect(const pool_slot& s) noexcept;
-    std::size_t live() const noexcept { return size() - closing_; }
+    std::size_t live() const noexcept { return all_.size() + creations_due_ - closing_; }
 
     resource_pool_options options_;
     const abilities has_;
@@ -224,6 +229,7 @@ private:
     std::size_t checking_ = 0;
     std::size_t resetting_ = 0;
     std::size_t closing_ = 0;
+    std::size_t destroying_ = 0; // released slots that keep their place
     nanoseconds retry_at_ = nanoseconds::min();
     nanoseconds operations_wake_ = never; // not later than the first deadline of an operation
     nanoseconds slots_wake_ = never;      // not later than the first due() of a slot

@@ -218,7 +218,7 @@ private:
     // Hooks of the base classes.
     bool admit(waiter& w) noexcept override;
     void remove(waiter& w) noexcept override;
-    void reconsider(ready_list& ready) noexcept override { settle(ready); }
+    void reconsider(ready_list& ready) noexcept override { settle_in_update(ready); }
     void take_back(waiter& w, ready_list& ready) noexcept override;
     void return_handle(waiter& w, ready_list& ready) noexcept override;
     bool keep_for_handles() noexcept override;
@@ -272,6 +272,7 @@ private:
         return s;
     }
     void settle(ready_list& ready) noexcept;
+    void settle_in_update(ready_list& ready) noexcept;
     void set_timer() noexcept;
     void schedule_pump() noexcept;
     void expire(ready_list& ready) noexcept;

@@ -118,10 +118,12 @@ void resource_pool_state<Threading, Clock>::launch(pool_call_ptr call) noexcept
     end_call(*call, std::make_exception_ptr(std::bad_alloc()), false);
 }
 
-// Cancels the operations of released slots, and drops the references of the machine.
+// Cancels the operations of released slots, or destroys their resources, and drops the references
+// of the machine.
 template <class Threading, clock_policy Clock>
 void resource_pool_state<Threading, Clock>::finish(slot_work_list& released) noexcept
 {
+    std::size_t destroyed = 0;
     while (!released.empty()) {
         const pool_slot_ptr s(&released.front(), false);
         released.pop_front();
@@ -133,6 +135,10 @@ void resource_pool_state<Threading, Clock>::finish(slot_work_list& released) noe
             call->is_cancelled = true;
             return !std::exchange(call->is_posted, true);
         });
+        if (!call)
+            s->destroy_resource();
+        if (s->keeps_place())
+            ++destroyed;
         if (!posts)
             continue;
         if (call->post_to_strand())
@@ -140,6 +146,8 @@ void resource_pool_state<Threading, Clock>::finish(slot_work_list& released) noe
         else // the operation is not cancelled
             this->guarded([&] { call->is_posted = false; });
     }
+    if (destroyed != 0)
+        change([&](ready_list&) { machine_.destroyed(destroyed); });
 }
 
 template <class Threading, clock_policy Clock>

@@ -131,9 +131,18 @@ void resource_pool_state<Threading, Clock>::settle(ready_list& ready) noexcept
     if (machine_.is_drained())
         while (!closers_.empty())
             grant(front(closers_), ready);
-    if (machine_.has_actions())
+    if (machine_.has_starts())
         schedule_pump();
     set_timer();
+}
+
+// In an update() of the base class, after which only the pump destroys what was released.
+template <class Threading, clock_policy Clock>
+void resource_pool_state<Threading, Clock>::settle_in_update(ready_list& ready) noexcept
+{
+    settle(ready);
+    if (machine_.has_actions())
+        schedule_pump();
 }
 
 template <class Threading, clock_policy Clock>
@@ -158,7 +167,7 @@ void resource_pool_state<Threading, Clock>::wake(ready_list& ready) noexcept
     if (is_shut_down_)
         return;
     expire(ready);
-    settle(ready);
+    settle_in_update(ready);
 }
 
 template <class Threading, clock_policy Clock>
@@ -234,7 +243,7 @@ void resource_pool_state<Threading, Clock>::take_back(waiter& w, ready_list& rea
     auto& p = static_cast<pool_waiter&>(w);
     if (pool_slot* const s = std::exchange(p.slot, nullptr))
         machine_.give_back(*s, base::now(), false);
-    settle(ready);
+    settle_in_update(ready);
 }
 
 template <class Threading, clock_policy Clock>
