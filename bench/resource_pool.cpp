@@ -11,7 +11,6 @@
 #include <boost/asio.hpp>
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -28,26 +27,27 @@ struct connection {
 
 asio::awaitable<connection> connect() { co_return connection{0}; }
 
-template <template <class> class Pool, bool IsTimed = false>
+// With a check the time is read for each acquisition and each return; no check is due.
+template <template <class> class Pool, bool IsChecked = false>
 class turnstile_pool {
 public:
     turnstile_pool(asio::io_context& context, std::size_t size)
-        : pool_(context, options(size), {.create = connect})
+        : pool_(context, {.max_size = size}, operations())
     {
         for (std::size_t i = 0; i != size; ++i)
             static_cast<void>(pool_.try_add(connection{static_cast<int>(i)}));
     }
-    ~turnstile_pool() { pool_.close(); }
     auto acquire() { return pool_.async_acquire(asio::use_awaitable); }
 
 private:
-    static turnstile::resource_pool_options options(std::size_t size)
+    static turnstile::resource_operations<connection> operations()
     {
-        turnstile::resource_pool_options o{.max_size = size};
-        if constexpr (IsTimed) // a time is read for each acquisition and each return
-            o.max_lifetime = std::chrono::hours(1);
-        return o;
+        turnstile::resource_operations<connection> all{.create = connect};
+        if constexpr (IsChecked)
+            all.check = [](connection&) -> asio::awaitable<bool> { co_return true; };
+        return all;
     }
+
     Pool<connection> pool_;
 };
 
@@ -126,7 +126,8 @@ void enroll_crowd(const std::string& name, int threads = 1)
     enroll("pool/local", one_after_the_other<local>);
     enroll("pool/channel", one_after_the_other<pool_by_hand<channel>>);
     enroll("pool/by_hand", one_after_the_other<pool_by_hand<concurrent_channel>>);
-    enroll("pool_timed/ours", one_after_the_other<turnstile_pool<turnstile::resource_pool, true>>);
+    enroll("pool_checked/ours",
+           one_after_the_other<turnstile_pool<turnstile::resource_pool, true>>);
     enroll_crowd<ours>("pool_contended/ours");
     enroll_crowd<local>("pool_contended/local");
     enroll_crowd<pool_by_hand<channel>>("pool_contended/channel");

@@ -104,7 +104,7 @@ WORK_ROWS = [
     ("guarded_read", "shared_guarded, uncontended read", "nested_call"),
     ("keyed_lock", "keyed_mutex, one key after the other", "nested_call"),
     ("pool", "resource_pool, uncontended", "nested_call"),
-    ("pool_timed", "the same, with a lifetime", "nested_call"),
+    ("pool_checked", "the same, with a bypass window", "nested_call"),
     ("pool_contended", "resource_pool, 10 of 100", "post"),
     ("pool_contended_2_threads", "the same on 2 threads", None),
 ]

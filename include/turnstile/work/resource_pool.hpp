@@ -39,9 +39,9 @@ namespace turnstile::inline v0_1 {
 /// one strand. The destructor of a resource runs on the thread that returns it or on the pool's
 /// executor, never under a lock.
 /// @par Destruction
-/// Every waiter completes with `operation_aborted`. Operations that run are cancelled, idle
-/// resources are destroyed without the operation `close`; use `async_close` to close them. Leases
-/// may outlive the pool.
+/// Every waiter completes with `operation_aborted`. Operations that run are cancelled, and may end
+/// later: what they refer to must exist until then. Idle resources are destroyed without the
+/// operation `close`; use `async_close` to close them. Leases may outlive the pool.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_resource_pool

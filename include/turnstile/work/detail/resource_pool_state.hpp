@@ -310,6 +310,7 @@ private:
     const bool times_out_;
     bool pump_is_posted_ = false;
     bool is_orphaned_ = false;
+    bool is_abandoned_ = false; // no operation is started any more
     bool is_shut_down_ = false;
     std::size_t acquiring_ = 0; // waiters of async_acquire, which are in queue_
     std::uint64_t quick_waits_ = 0;

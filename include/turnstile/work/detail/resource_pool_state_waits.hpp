@@ -115,7 +115,7 @@ void resource_pool_state<Threading, Clock>::fail(pool_waiter& w, const pool_fail
 template <class Threading, clock_policy Clock>
 void resource_pool_state<Threading, Clock>::settle(ready_list& ready) noexcept
 {
-    if (is_shut_down_)
+    if (is_abandoned_)
         return;
     const nanoseconds now = base::now();
     while (acquiring_ != 0) {
@@ -164,7 +164,7 @@ template <class Threading, clock_policy Clock>
 void resource_pool_state<Threading, Clock>::wake(ready_list& ready) noexcept
 {
     armed_for_ = never; // the timer has no deadline now
-    if (is_shut_down_)
+    if (is_abandoned_)
         return;
     expire(ready);
     settle_in_update(ready);
@@ -230,7 +230,7 @@ void resource_pool_state<Threading, Clock>::end_lease(pool_slot&, F end) noexcep
 {
     change([&](ready_list& ready) {
         end();
-        if (is_orphaned_ || is_shut_down_)
+        if (is_abandoned_)
             machine_.abandon();
         if (is_orphaned_ && machine_.in_use() == 0)
             ready.drop_handles_reference();
@@ -280,9 +280,10 @@ void resource_pool_state<Threading, Clock>::take_all(waiter_list& out) noexcept
 template <class Threading, clock_policy Clock>
 void resource_pool_state<Threading, Clock>::abandon() noexcept
 {
-    change([&](ready_list& ready) {
-        close_locked(ready);
+    change([&](ready_list&) {
+        machine_.close(base::now());
         machine_.abandon();
+        is_abandoned_ = true;
     });
 }
 
@@ -292,7 +293,7 @@ void resource_pool_state<Threading, Clock>::end_pool() noexcept
     slot_work_list released;
     pool_failure cause;
     this->guarded([&] {
-        is_shut_down_ = true;
+        is_shut_down_ = is_abandoned_ = true;
         machine_.close(base::now());
         machine_.abandon();
         machine_.take_released(released);
