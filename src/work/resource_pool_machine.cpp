@@ -73,7 +73,7 @@ const resource_pool_options& resource_pool_machine::validated(const resource_poo
 resource_pool_machine::resource_pool_machine(const resource_pool_options& options, abilities has,
                                              observer& events, std::uint64_t seed)
     : options_(validated(options)), has_(has), events_(events),
-      needs_clock_(depends_on_time(options, has.check)),
+      needs_clock_(depends_on_time(options, has.check)), is_plain_(!needs_clock_ && !has.reset),
       initial_(std::max(options.initial_size, options.min_size)), random_(seed),
       backoff_(options.create_backoff, seed)
 {
@@ -183,8 +183,19 @@ void resource_pool_machine::give_back(pool_slot& s, nanoseconds now, bool is_use
         make_idle(s);
 }
 
-bool resource_pool_machine::give_back_quickly(pool_slot& s, nanoseconds now,
-                                              nanoseconds wakes_at) noexcept
+bool resource_pool_machine::renew(pool_slot& s, nanoseconds now) noexcept
+{
+    if (suspended_ || has_.reset || !is_reusable(s) || now >= s.expires_ ||
+        options_.bypass_window == nanoseconds::zero() || reports_leaks())
+        return false;
+    ++s.uses_;
+    s.since_ = s.proven_ = now;
+    ++totals_.acquired;
+    return true;
+}
+
+bool resource_pool_machine::give_back_timed(pool_slot& s, nanoseconds now,
+                                            nanoseconds wakes_at) noexcept
 {
     eviction_reason reason{};
     ++s.uses_;

@@ -119,6 +119,7 @@ public:
 
     // Whether take() and give_back() need the time; otherwise any time may be passed.
     bool needs_clock() const noexcept { return needs_clock_; }
+    bool reports_leaks() const noexcept { return options_.leak_threshold != never; }
 
     // Leases an idle slot that needs no check. Returns null if there is none.
     pool_slot* take(nanoseconds now) noexcept;
@@ -126,7 +127,20 @@ public:
     void give_back(pool_slot& s, nanoseconds now, bool is_used) noexcept;
     // The same if the slot becomes idle at once and no action follows; otherwise returns false, and
     // changes nothing.
-    bool give_back_quickly(pool_slot& s, nanoseconds now, nanoseconds wakes_at) noexcept;
+    TURNSTILE_HOT bool give_back_quickly(pool_slot& s, nanoseconds now,
+                                         nanoseconds wakes_at) noexcept
+    {
+        if (!is_plain_ || !is_reusable(s)) [[unlikely]]
+            return give_back_timed(s, now, wakes_at);
+        ++s.uses_;
+        --in_use_;
+        s.phase_ = slot_phase::idle;
+        idle_.push_back(s);
+        return true;
+    }
+    // Ends a lease, and gives the slot to the next one, for a waiter; otherwise returns false, and
+    // changes nothing.
+    bool renew(pool_slot& s, nanoseconds now) noexcept;
     void discard(pool_slot& s, nanoseconds now) noexcept;
     void detach(pool_slot& s) noexcept;
     // A slot with a resource from elsewhere. Returns false if there is no place for it.
@@ -192,6 +206,12 @@ private:
     bool must_close(const pool_slot& s, nanoseconds now, eviction_reason& reason) const noexcept;
     pool_slot& next_idle() noexcept;
     void leave_idle(pool_slot& s) noexcept;
+    bool give_back_timed(pool_slot& s, nanoseconds now, nanoseconds wakes_at) noexcept;
+    // Whether the slot can be leased again, as far as that does not depend on the time.
+    bool is_reusable(const pool_slot& s) const noexcept
+    {
+        return !closed_ && live() <= options_.max_size && s.uses_ + 1 < options_.max_uses;
+    }
     // The slot has a resource, and no operation runs: idle, or closing.
     void settle(pool_slot& s, nanoseconds now) noexcept;
     void make_idle(pool_slot& s) noexcept;
@@ -214,6 +234,7 @@ private:
     const abilities has_;
     observer& events_;
     const bool needs_clock_;
+    const bool is_plain_; // a returned slot becomes idle, whatever the time
     bool closed_ = false;
     bool suspended_ = false;
     bool is_down_ = false;

@@ -114,11 +114,14 @@ public:
                                             const boost::source_location& where) noexcept
     {
         const nanoseconds now = quick_now();
-        slot = this->guarded(
-            [&]() -> pool_slot* { return acquiring_ == 0 ? take(now, where) : nullptr; });
-        if (slot) [[likely]]
-            return wait_decision::granted();
-        return refusal(failed);
+        return this->guarded([&] {
+            if (acquiring_ == 0) {
+                slot = take(now, where);
+                if (slot) [[likely]]
+                    return wait_decision::granted();
+            }
+            return refusal(failed);
+        });
     }
     wait_decision try_close() noexcept;
 
@@ -131,19 +134,19 @@ public:
                    machine_.give_back_quickly(s, now, armed_for_);
         });
         if (!done) [[unlikely]]
-            end_lease(s, [&] { machine_.give_back(s, base::now(), true); });
+            hand_over(s);
     }
     void give_back_unused(pool_slot& s) noexcept
     {
-        end_lease(s, [&] { machine_.give_back(s, base::now(), false); });
+        end_lease([&] { machine_.give_back(s, base::now(), false); });
     }
     void discard(pool_slot& s) noexcept
     {
-        end_lease(s, [&] { machine_.discard(s, base::now()); });
+        end_lease([&] { machine_.discard(s, base::now()); });
     }
     void detach(pool_slot& s) noexcept
     {
-        end_lease(s, [&] { machine_.detach(s); });
+        end_lease([&] { machine_.detach(s); });
     }
 
     // The calls of the pool's functions.
@@ -259,14 +262,17 @@ private:
         });
     }
     template <class F>
-    void end_lease(pool_slot& s, F end) noexcept;
+    void end_lease(F end) noexcept;
+    // Returns a slot to the first waiter directly, or to the machine.
+    void hand_over(pool_slot& s) noexcept;
 
     // Under the lock.
     pool_slot* take(nanoseconds now, const boost::source_location& where) noexcept
     {
         pool_slot* const s = machine_.take(now);
         if (s) [[likely]] {
-            s->where = where;
+            if (machine_.reports_leaks())
+                s->where = where;
             ++quick_waits_;
         }
         return s;
@@ -297,8 +303,9 @@ private:
         return static_cast<pool_waiter&>(list.front());
     }
 
+    TURNSTILE_NOINLINE wait_decision refusal(pool_failure& failed) noexcept;
+
     // Without the lock.
-    wait_decision refusal(pool_failure& failed) noexcept;
     void finish(slot_work_list& released) noexcept;
     void run_pump() noexcept;
     bool start_creation() noexcept;

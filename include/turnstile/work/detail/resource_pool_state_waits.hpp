@@ -9,15 +9,14 @@ namespace turnstile::inline v0_1::detail {
 template <class Threading, clock_policy Clock>
 wait_decision resource_pool_state<Threading, Clock>::refusal(pool_failure& failed) noexcept
 {
-    return change([&](ready_list&) {
-        if (machine_.is_closed())
-            return wait_decision::refused(errc::closed);
-        if (acquiring_ == 0 && machine_.refuses(base::now())) {
-            failed = cause();
-            return wait_decision::granted();
-        }
+    if (machine_.has_actions()) // the lifetime of an idle resource was over
+        schedule_pump();
+    if (machine_.is_closed())
+        return wait_decision::refused(errc::closed);
+    if (!machine_.fail_fast() || acquiring_ != 0 || !machine_.refuses(base::now()))
         return wait_decision::pending();
-    });
+    failed = cause();
+    return wait_decision::granted();
 }
 
 template <class Threading, clock_policy Clock>
@@ -226,7 +225,7 @@ wait_decision resource_pool_state<Threading, Clock>::try_close() noexcept
 
 template <class Threading, clock_policy Clock>
 template <class F>
-void resource_pool_state<Threading, Clock>::end_lease(pool_slot&, F end) noexcept
+void resource_pool_state<Threading, Clock>::end_lease(F end) noexcept
 {
     change([&](ready_list& ready) {
         end();
@@ -235,6 +234,25 @@ void resource_pool_state<Threading, Clock>::end_lease(pool_slot&, F end) noexcep
         if (is_orphaned_ && machine_.in_use() == 0)
             ready.drop_handles_reference();
     });
+}
+
+template <class Threading, clock_policy Clock>
+void resource_pool_state<Threading, Clock>::hand_over(pool_slot& s) noexcept
+{
+    const nanoseconds now = base::now();
+    this->lock();
+    // A waiter with a limit may leave the timer to be set.
+    if (acquiring_ != 0 && !is_abandoned_ && front(this->queue_).deadline == never &&
+        machine_.renew(s, now)) [[likely]] {
+        pool_waiter& w = front(this->queue_);
+        slow_waits_.add(saturating_sub(now, w.since));
+        leave(w);
+        w.slot = &s;
+        w.grant();
+        return this->commit(w);
+    }
+    this->update_locked([](ready_list&) {});
+    end_lease([&] { machine_.give_back(s, now, true); });
 }
 
 template <class Threading, clock_policy Clock>
