@@ -108,6 +108,10 @@ WORK_ROWS = [
     ("guarded", "guarded, uncontended", "nested_call"),
     ("guarded_read", "shared_guarded, uncontended read", "nested_call"),
     ("keyed_lock", "keyed_mutex, one key after the other", "nested_call"),
+    ("pool", "resource_pool, uncontended", "nested_call"),
+    ("pool_checked", "the same, with a bypass window", "nested_call"),
+    ("pool_contended", "resource_pool, 10 of 100", "post"),
+    ("pool_contended_2_threads", "the same on 2 threads", None),
 ]
 
 FLOORS = {
@@ -307,6 +311,7 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
     ("select_wait", "operators", 3.0),
     ("all", "operators", 1.0),
     ("child_yields", "on_strand", 0.77),
+    ("pool", "by_hand", 4.0),
     ("barrier", "timer", 1.5),
     ("barrier_2_threads", "timer", 1.5),
     ("counter_1000", "timer", 10.0),
@@ -324,7 +329,8 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
 # or a retry, has a block of its own for each call; and co_spawn makes several frames.
 ALLOCATES = ("semaphore", "semaphore_2_threads", "bulkhead_contended", "read_mostly", "oneshot",
              "rate_come_and_go", "timeout", "retry", "child", "child_yields", "limited_children",
-             "keyed_lock", "job", "job_yields", "job_2_threads", "job_yields_2_threads")
+             "keyed_lock", "job", "job_yields", "job_2_threads", "job_yields_2_threads",
+             "pool_contended", "pool_contended_2_threads")
 
 
 def misses(results):

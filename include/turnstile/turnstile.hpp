@@ -69,6 +69,9 @@
 #include <turnstile/work/keyed_lock.hpp>
 #include <turnstile/work/keyed_mutex.hpp>
 #include <turnstile/work/multiple_errors.hpp>
+#include <turnstile/work/resource_lease.hpp>
+#include <turnstile/work/resource_pool.hpp>
+#include <turnstile/work/resource_pool_options.hpp>
 #include <turnstile/work/scope.hpp>
 #include <turnstile/work/select.hpp>
 #include <turnstile/work/shared_guarded.hpp>

@@ -17,6 +17,7 @@
 #include <turnstile/sync/shared_mutex.hpp>
 #include <turnstile/work/guarded.hpp>
 #include <turnstile/work/keyed_mutex.hpp>
+#include <turnstile/work/resource_pool.hpp>
 #include <turnstile/work/shared_guarded.hpp>
 
 #include <boost/asio.hpp>
@@ -203,6 +204,24 @@ struct handle_of_shared_guarded {
 };
 
 template <class P>
+struct handle_of_resource_pool {
+    static constexpr const char* name = "resource_lease";
+    static constexpr bool keeps_state = true;
+    using object = turnstile::basic_resource_pool<std::string, any_io_executor, P>;
+    static auto make(const any_io_executor& e)
+    {
+        turnstile::resource_operations<std::string> operations;
+        operations.create = []() -> asio::awaitable<std::string> { co_return std::string(); };
+        auto pool = std::make_unique<object>(e, turnstile::resource_pool_options{.max_size = 1},
+                                             std::move(operations));
+        static_cast<void>(pool->try_add(std::string("resource")));
+        return pool;
+    }
+    static auto take(object& pool) { return pool.try_acquire(); }
+    static auto wait(object& pool) { return pool.async_acquire(); }
+};
+
+template <class P>
 struct handle_of_keyed_mutex {
     static constexpr const char* name = "keyed_lock";
     static constexpr bool keeps_state = true;
@@ -258,7 +277,7 @@ const auto all_kinds =
                  handle_beside_upgrade, handle_of_semaphore, handle_in_parts, handle_of_bulkhead,
                  handle_of_adaptive_bulkhead, handle_of_breaker, handle_of_limiter, handle_of_queue,
                  handle_of_watch, handle_of_broadcast, handle_of_guarded, handle_of_shared_guarded,
-                 handle_of_keyed_mutex, handle_of_several_keys>();
+                 handle_of_keyed_mutex, handle_of_several_keys, handle_of_resource_pool>();
 
 // An executor that holds a token: the object and its state keep a copy of it each.
 any_io_executor marked(asio::io_context& io, const std::shared_ptr<int>& token)

@@ -50,6 +50,24 @@ BOOST_AUTO_TEST_CASE(the_enumerations_of_channels_have_names)
 BOOST_AUTO_TEST_CASE(the_enumerations_of_the_work_layer_have_names)
 {
     has_names<select_order>({{select_order::written, "written"}, {select_order::random, "random"}});
+    has_names<reuse_order>(
+        {{reuse_order::newest_first, "newest_first"}, {reuse_order::oldest_first, "oldest_first"}});
+    has_names<eviction_reason>({{eviction_reason::idle_timeout, "idle_timeout"},
+                                {eviction_reason::max_lifetime, "max_lifetime"},
+                                {eviction_reason::max_uses, "max_uses"},
+                                {eviction_reason::check_failed, "check_failed"},
+                                {eviction_reason::reset_failed, "reset_failed"},
+                                {eviction_reason::discarded, "discarded"},
+                                {eviction_reason::detached, "detached"},
+                                {eviction_reason::requested, "requested"},
+                                {eviction_reason::resized, "resized"},
+                                {eviction_reason::closed, "closed"}});
+    has_names<resource_pool_event_kind>(
+        {{resource_pool_event_kind::created, "created"},
+         {resource_pool_event_kind::create_failed, "create_failed"},
+         {resource_pool_event_kind::recovered, "recovered"},
+         {resource_pool_event_kind::evicted, "evicted"},
+         {resource_pool_event_kind::lease_overdue, "lease_overdue"}});
 }
 
 BOOST_AUTO_TEST_CASE(the_enumerations_of_stages_have_names)
