@@ -118,6 +118,15 @@ void flight_state<Threading>::supersede(flight_type& f) noexcept
 }
 
 template <class Threading>
+void flight_state<Threading>::supersede_all() noexcept
+{
+    this->guarded([&] {
+        for (flight_type& f : flights_)
+            remove_from_table(f);
+    });
+}
+
+template <class Threading>
 void flight_state<Threading>::start(waiter& w) noexcept
 {
     // The flights to start, each with a reference. The waiter may have ended when they are started.
@@ -235,6 +244,7 @@ void flight_state<Threading>::end_flight(flight_type& f, bool succeeded, bool on
     boost::intrusive_ptr<flight_state> reference;
     bool gives_strand_back = false;
     flight_pointer forgotten;
+    succeeded = loaded(f, succeeded);
     this->update([&](ready_list& ready) {
         settle(f, succeeded, f.is_current_ && this->is_alive());
         forgotten = forget(f);
@@ -259,7 +269,7 @@ void flight_state<Threading>::end_flight(flight_type& f, bool succeeded, bool on
     });
     if (gives_strand_back)
         f.give_back_strand();
-    settled();
+    settled(f);
 }
 
 template <class Threading>

@@ -80,11 +80,19 @@ public:
     using cell_type = Cell;
 
     load_flight(std::size_t h, std::shared_ptr<Cell> c) noexcept
-        : flight<Threading>(h), cell(std::move(c))
+        : flight<Threading>(h), cell(std::move(c)), result(cell)
     {
     }
 
     const std::shared_ptr<Cell> cell;
+    // The cell with the outcome for the callers. A cache may replace it by an older one.
+    std::shared_ptr<Cell> result;
+    std::shared_ptr<Cell> stale; // the older one
+    // For a cache, from loaded() to settle(): the entry of the key that is replaced, the number of
+    // the last one with the same hash, and whether the failure is stored.
+    std::shared_ptr<Cell> replaced;
+    std::uint64_t seen = 0;
+    bool keeps_failure = false;
 
 protected:
     void fail_as_aborted(bool is_aborted) noexcept

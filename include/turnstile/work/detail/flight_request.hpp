@@ -68,7 +68,7 @@ struct flight_request {
     wait_outcome<result_type> conclude_now() const noexcept
     {
         const auto& f = static_cast<load_flight<cell_type, threading>&>(*pin.get());
-        return outcome_of(f.cell, exception);
+        return outcome_of(f.result, exception);
     }
     wait_outcome<result_type> conclude(waiter_type&) const noexcept { return conclude_now(); }
 };

@@ -134,6 +134,7 @@ public:
     void end_flight(flight_type& f, bool succeeded, bool on_strand) noexcept;
     // The flight is not found any more.
     void supersede(flight_type& f) noexcept;
+    void supersede_all() noexcept;
     // A hint: whether any flight exists. A flight that was started before the call counts.
     bool has_flights() const noexcept { return active_.load(std::memory_order_acquire) != 0; }
 
@@ -143,11 +144,13 @@ public:
     single_flight_stats stats() noexcept;
 
 protected:
-    // A load has ended. Called under the lock, before its callers are granted. `is_current`: it was
-    // not superseded, and the object exists.
+    // A load has ended: the three steps of a cache. loaded() is called first, without the lock, and
+    // returns whether the load has succeeded. settle() is called under the lock, before the callers
+    // are granted, with `is_current` if the flight was not superseded and the object exists.
+    // settled() is called last, without the lock.
+    virtual bool loaded(flight_type&, bool succeeded) noexcept { return succeeded; }
     virtual void settle(flight_type&, bool /*succeeded*/, bool /*is_current*/) noexcept {}
-    // Called after settle(), without the lock.
-    virtual void settled() noexcept {}
+    virtual void settled(flight_type&) noexcept {}
 
 private:
     friend flight_type;

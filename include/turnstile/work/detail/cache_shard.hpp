@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: BSL-1.0
+// A shard of a cache: a table of entries, their eviction, and a lock. The hash of a key chooses its
+// shard, so that threads that use different keys seldom meet.
+//
+// An entry is in one block with its key and its value. A reader takes a reference to the entry
+// under the lock, which keeps the value for as long as the reader needs it; then it compares the
+// key without the lock. Since hashes have 64 bits, a second entry with the same hash is rare, and a
+// search is one section under the lock. A hit is reported to the eviction in the same section,
+// which is shorter than a buffer of hits would be, and loses none.
+//
+// Invariants: an entry in the table owns itself (`self`). No key or value is copied, compared or
+// destroyed under the lock: removed entries are collected in a list, which is destroyed without it.
+#pragma once
+
+#include <turnstile/core/clock.hpp>
+#include <turnstile/core/threading.hpp>
+#include <turnstile/detail/util/key_table.hpp>
+#include <turnstile/detail/util/listener_list.hpp>
+#include <turnstile/work/cache_options.hpp>
+#include <turnstile/work/detail/cache_eviction.hpp>
+#include <turnstile/work/detail/flight.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace turnstile::inline v0_1::detail {
+
+template <class Key, class Value>
+struct cache_entry : flight_cell<Key, Value>, key_table_node, eviction_entry {
+    template <class K>
+    cache_entry(std::size_t h, K&& k)
+        : flight_cell<Key, Value>(std::forward<K>(k)), key_table_node(h), eviction_entry(h, 1)
+    {
+    }
+
+    using key_table_node::hash;
+
+    std::shared_ptr<cache_entry> self; // while it is in the table; see also removed_entries
+    nanoseconds expires_at = nanoseconds::max();
+    nanoseconds idle_ttl = nanoseconds::max();
+    nanoseconds idle_until = nanoseconds::max();
+    std::uint64_t new_weight = 1;
+};
+
+// Entries that were removed from a table, to be destroyed without the lock. The `self` of each owns
+// the one that was removed before it.
+template <class Entry>
+class removed_entries {
+public:
+    removed_entries() noexcept = default;
+    removed_entries(const removed_entries&) = delete;
+    removed_entries& operator=(const removed_entries&) = delete;
+    ~removed_entries() { clear(); }
+
+    void add(Entry& e) noexcept { e.self.swap(last_); }
+    void swap(removed_entries& other) noexcept { last_.swap(other.last_); }
+    void clear() noexcept
+    {
+        // One after the other: the destructor of a long chain would recurse.
+        while (last_) {
+            std::shared_ptr<Entry> next;
+            next.swap(last_->self);
+            last_.swap(next);
+        }
+    }
+
+private:
+    std::shared_ptr<Entry> last_;
+};
+
+template <class Entry>
+struct cache_removal {
+    std::shared_ptr<Entry> entry;
+    removal_cause cause;
+};
+
+// The time rules of a cache.
+struct cache_times {
+    nanoseconds refresh_ahead{};
+    nanoseconds stale_while_revalidate{};
+    nanoseconds stale_if_error{};
+};
+
+enum class cache_match : unsigned char {
+    none,
+    fresh,
+    due,   // may be handed out, and must be loaded again
+    stale, // must be loaded again, but replaces a failure
+};
+
+template <class Key, class Value, class Threading>
+class alignas(64) cache_shard {
+public:
+    using entry = cache_entry<Key, Value>;
+    using entry_ptr = std::shared_ptr<entry>;
+    using removed_list = removed_entries<entry>;
+    using table = key_table<entry>;
+    using listeners_type = listener_list<cache_removal<entry>, Threading>;
+
+    struct figures {
+        std::uint64_t hits = 0;
+        std::uint64_t stale_hits = 0;
+        std::uint64_t misses = 0;
+        std::uint64_t evicted = 0;
+        std::uint64_t expired = 0;
+        std::uint64_t stale_errors = 0;
+    };
+    struct found {
+        entry_ptr e;
+        cache_match match = cache_match::none;
+        bool is_expired = false;
+    };
+
+    cache_shard(eviction_policy policy, std::uint64_t max_weight, std::uint64_t seed,
+                const cache_times& times, listeners_type& listeners)
+        : eviction_(policy, max_weight, seed), times_(times), listeners_(listeners)
+    {
+    }
+    cache_shard(const cache_shard&) = delete;
+    cache_shard& operator=(const cache_shard&) = delete;
+    ~cache_shard()
+    {
+        removed_list removed;
+        take_all(removed, nullptr);
+    }
+
+    // The next entry with the hash after the number `seen` that is not past all use. `uses`: it is
+    // a hit if it can be handed out.
+    found find(std::size_t hash, std::uint64_t seen, nanoseconds now, bool uses,
+               removed_list& removed) noexcept
+    {
+        const std::scoped_lock lock(mutex_);
+        for (entry* e; (e = table_.next(hash, seen)) != nullptr; seen = e->number) {
+            const cache_match match = match_of(*e, now);
+            if (match == cache_match::none) {
+                ++figures_.expired;
+                remove(*e, removal_cause::expired, removed);
+                continue;
+            }
+            const bool is_expired = now >= e->expires_at;
+            if (uses && match != cache_match::stale) {
+                ++figures_.hits;
+                figures_.stale_hits += is_expired ? 1 : 0;
+                eviction_.touch(*e);
+                e->idle_until = saturating_add(now, e->idle_ttl);
+            }
+            return {e->self, match, is_expired};
+        }
+        return {};
+    }
+    // The hit was one of another key with the same hash.
+    void take_back_hit(bool was_expired) noexcept
+    {
+        const std::scoped_lock lock(mutex_);
+        --figures_.hits;
+        figures_.stale_hits -= was_expired ? 1 : 0;
+    }
+    // A caller waits for a load. `loads`: it has started it.
+    void count_miss(std::size_t hash, bool loads) noexcept
+    {
+        const std::scoped_lock lock(mutex_);
+        ++figures_.misses;
+        if (!loads)
+            eviction_.record_miss(hash);
+    }
+    void count_failure(std::size_t hash, bool serves_stale) noexcept
+    {
+        const std::scoped_lock lock(mutex_);
+        eviction_.record_miss(hash);
+        figures_.stale_errors += serves_stale ? 1 : 0;
+    }
+
+    // The next entry with the hash after the number `seen`, expired or not.
+    entry_ptr next(std::size_t hash, std::uint64_t seen) noexcept
+    {
+        const std::scoped_lock lock(mutex_);
+        entry* const e = table_.next(hash, seen);
+        return e ? e->self : nullptr;
+    }
+    // Removes an entry if it is in the table.
+    bool remove(const entry_ptr& e, removal_cause cause, removed_list& removed) noexcept
+    {
+        const std::scoped_lock lock(mutex_);
+        if (!e->is_tracked())
+            return false;
+        remove(*e, cause, removed);
+        return true;
+    }
+    // Inserts an entry, and removes the one with the same key, if there is one. Returns false, and
+    // changes nothing, if there is an entry with the same hash after the number `seen`.
+    bool replace(const entry_ptr& made, const entry_ptr& old, std::uint64_t seen, nanoseconds now,
+                 removed_list& removed) noexcept
+    {
+        const std::scoped_lock lock(mutex_);
+        entry& e = *made;
+        if (table_.next(e.hash, seen))
+            return false;
+        if (old && old->is_tracked())
+            remove(*old, now < old->expires_at ? removal_cause::replaced : removal_cause::expired,
+                   removed);
+        e.idle_until = saturating_add(now, e.idle_ttl);
+        e.self = made;
+        table_.insert(e);
+        eviction_.insert(e);
+        if (e.new_weight != e.weight())
+            eviction_.reweigh(e, e.new_weight);
+        evict(removed);
+        sweep(now, removed);
+        return true;
+    }
+    // Lets the table grow if it is crowded. Without memory it stays crowded.
+    void grow() noexcept
+    {
+        typename table::storage storage;
+        for (;;) {
+            std::size_t needed = 0;
+            {
+                const std::scoped_lock lock(mutex_);
+                needed = table_.storage_needed();
+                if (needed != 0 && storage.size >= needed) {
+                    table_.grow(storage);
+                    needed = 0;
+                }
+            }
+            if (needed == 0)
+                return;
+            try {
+                storage = table::make_storage(needed);
+            } catch (const std::bad_alloc&) {
+                return;
+            }
+        }
+    }
+
+    void take_all(removed_list& removed, const removal_cause* cause) noexcept
+    {
+        const std::scoped_lock lock(mutex_);
+        table_.clear([](entry*) noexcept {});
+        eviction_.clear([&](eviction_entry& tracked) noexcept {
+            auto& e = static_cast<entry&>(tracked);
+            if (cause)
+                publish(e, *cause);
+            removed.add(e);
+        });
+    }
+    // Removes the entries that are past all use. Returns their number.
+    std::size_t purge(nanoseconds now, removed_list& removed) noexcept
+    {
+        const std::scoped_lock lock(mutex_);
+        std::size_t n = 0;
+        for (std::size_t i = 0; i != table_.places(); ++i)
+            n += sweep_place(i, now, removed);
+        return n;
+    }
+    // All entries, for a caller that examines them without the lock.
+    std::vector<entry_ptr> entries()
+    {
+        std::vector<entry_ptr> all;
+        for (;;) {
+            all.reserve(size() + size() / 8 + 8);
+            const std::scoped_lock lock(mutex_);
+            if (table_.size() > all.capacity())
+                continue;
+            table_.for_each([&](entry& e) { all.push_back(e.self); });
+            return all;
+        }
+    }
+
+    std::size_t size() noexcept
+    {
+        const std::scoped_lock lock(mutex_);
+        return table_.size();
+    }
+    void add_to(cache_stats& s) noexcept
+    {
+        const std::scoped_lock lock(mutex_);
+        s.entries += table_.size();
+        s.weight += eviction_.weight();
+        s.hits += figures_.hits;
+        s.stale_hits += figures_.stale_hits;
+        s.misses += figures_.misses;
+        s.evicted += figures_.evicted;
+        s.expired += figures_.expired;
+        s.stale_errors += figures_.stale_errors;
+    }
+
+    cache_match match_of(const entry& e, nanoseconds now) const noexcept
+    {
+        if (now >= e.idle_until)
+            return cache_match::none;
+        if (now < e.expires_at) {
+            return !e.error && saturating_sub(e.expires_at, times_.refresh_ahead) <= now
+                       ? cache_match::due
+                       : cache_match::fresh;
+        }
+        if (e.error)
+            return cache_match::none;
+        if (now < saturating_add(e.expires_at, times_.stale_while_revalidate))
+            return cache_match::due;
+        return may_replace_failure(e, now) ? cache_match::stale : cache_match::none;
+    }
+    // Whether the value may be handed out because a load has failed.
+    bool may_replace_failure(const entry& e, nanoseconds now) const noexcept
+    {
+        return now < saturating_add(e.expires_at, times_.stale_if_error);
+    }
+
+private:
+    // How many places of the table an insertion examines for entries that have expired.
+    static constexpr std::size_t sweep_length = 2;
+
+    // Under the lock.
+    void publish(entry& e, removal_cause cause) noexcept
+    {
+        if (!e.error && listeners_.has_listeners()) [[unlikely]]
+            listeners_.publish({e.self, cause});
+    }
+    void remove(entry& e, removal_cause cause, removed_list& removed) noexcept
+    {
+        eviction_.erase(e);
+        remove_untracked(e, cause, removed);
+    }
+    void remove_untracked(entry& e, removal_cause cause, removed_list& removed) noexcept
+    {
+        table_.erase(e);
+        publish(e, cause);
+        removed.add(e);
+    }
+    void evict(removed_list& removed) noexcept
+    {
+        while (eviction_entry* const victim = eviction_.next_victim()) {
+            ++figures_.evicted;
+            remove_untracked(static_cast<entry&>(*victim), removal_cause::evicted, removed);
+        }
+    }
+    std::size_t sweep_place(std::size_t place, nanoseconds now, removed_list& removed) noexcept
+    {
+        std::size_t n = 0;
+        table_.for_each_at(place, [&](entry& e) {
+            if (match_of(e, now) == cache_match::none) {
+                ++n;
+                ++figures_.expired;
+                remove(e, removal_cause::expired, removed);
+            }
+            return true;
+        });
+        return n;
+    }
+    void sweep(nanoseconds now, removed_list& removed) noexcept
+    {
+        for (std::size_t i = 0; i != sweep_length; ++i) {
+            swept_ = (swept_ + 1) % table_.places();
+            sweep_place(swept_, now, removed);
+        }
+    }
+
+    typename Threading::mutex_type mutex_;
+    table table_;
+    cache_eviction eviction_;
+    figures figures_;
+    std::size_t swept_ = 0;
+    const cache_times times_;
+    listeners_type& listeners_;
+};
+
+} // namespace turnstile::inline v0_1::detail
