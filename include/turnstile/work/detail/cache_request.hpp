@@ -121,7 +121,7 @@ private:
 
     wait_outcome<result_type> outcome(std::shared_ptr<entry> e) noexcept
     {
-        auto shared = outcome_of(e, exception);
+        auto shared = outcome_of(std::move(e), exception);
         if constexpr (!copies) {
             return shared;
         } else {

@@ -14,14 +14,15 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/threading.hpp>
-#include <turnstile/detail/util/key_table.hpp>
 #include <turnstile/detail/util/listener_list.hpp>
 #include <turnstile/work/cache_options.hpp>
 #include <turnstile/work/detail/cache_eviction.hpp>
+#include <turnstile/work/detail/entry_table.hpp>
 #include <turnstile/work/detail/flight.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -31,15 +32,15 @@
 namespace turnstile::inline v0_1::detail {
 
 template <class Key, class Value>
-struct cache_entry : flight_cell<Key, Value>, key_table_node, eviction_entry {
+struct cache_entry : eviction_entry, flight_cell<Key, Value> {
     template <class K>
     cache_entry(std::size_t h, K&& k)
-        : flight_cell<Key, Value>(std::forward<K>(k)), key_table_node(h), eviction_entry(h, 1)
+        : eviction_entry(h, 1), flight_cell<Key, Value>(std::forward<K>(k))
     {
     }
 
-    using key_table_node::hash;
-
+    cache_entry* next_in_place = nullptr;
+    std::uint64_t number = 0;
     std::shared_ptr<cache_entry> self; // while it is in the table; see also removed_entries
     nanoseconds expires_at = nanoseconds::max();
     nanoseconds idle_ttl = nanoseconds::max();
@@ -99,8 +100,10 @@ public:
     using entry = cache_entry<Key, Value>;
     using entry_ptr = std::shared_ptr<entry>;
     using removed_list = removed_entries<entry>;
-    using table = key_table<entry>;
+    using table = entry_table<entry>;
     using listeners_type = listener_list<cache_removal<entry>, Threading>;
+
+    static constexpr std::uint64_t any_number = std::numeric_limits<std::uint64_t>::max();
 
     struct figures {
         std::uint64_t hits = 0;
@@ -129,13 +132,13 @@ public:
         take_all(removed, nullptr);
     }
 
-    // The next entry with the hash after the number `seen` that is not past all use. `uses`: it is
-    // a hit if it can be handed out.
-    found find(std::size_t hash, std::uint64_t seen, nanoseconds now, bool uses,
+    // The newest entry with the hash and a number below `below` that is not past all use. `uses`:
+    // it is a hit if it can be handed out.
+    found find(std::uint64_t hash, std::uint64_t below, nanoseconds now, bool uses,
                removed_list& removed) noexcept
     {
         const std::scoped_lock lock(mutex_);
-        for (entry* e; (e = table_.next(hash, seen)) != nullptr; seen = e->number) {
+        for (entry* e; (e = table_.find(hash, below)) != nullptr; below = e->number) {
             const cache_match match = match_of(*e, now);
             if (match == cache_match::none) {
                 ++figures_.expired;
@@ -161,26 +164,32 @@ public:
         figures_.stale_hits -= was_expired ? 1 : 0;
     }
     // A caller waits for a load. `loads`: it has started it.
-    void count_miss(std::size_t hash, bool loads) noexcept
+    void count_miss(std::uint64_t hash, bool loads) noexcept
     {
         const std::scoped_lock lock(mutex_);
         ++figures_.misses;
         if (!loads)
             eviction_.record_miss(hash);
     }
-    void count_failure(std::size_t hash, bool serves_stale) noexcept
+    void count_failure(std::uint64_t hash, bool serves_stale) noexcept
     {
         const std::scoped_lock lock(mutex_);
         eviction_.record_miss(hash);
         figures_.stale_errors += serves_stale ? 1 : 0;
     }
 
-    // The next entry with the hash after the number `seen`, expired or not.
-    entry_ptr next(std::size_t hash, std::uint64_t seen) noexcept
+    // The newest entry with the hash and a number below `below`, expired or not.
+    entry_ptr find(std::uint64_t hash, std::uint64_t below) noexcept
     {
         const std::scoped_lock lock(mutex_);
-        entry* const e = table_.next(hash, seen);
+        entry* const e = table_.find(hash, below);
         return e ? e->self : nullptr;
+    }
+    // The number that the next entry will have.
+    std::uint64_t next_number() noexcept
+    {
+        const std::scoped_lock lock(mutex_);
+        return table_.next_number();
     }
     // Removes an entry if it is in the table.
     bool remove(const entry_ptr& e, removal_cause cause, removed_list& removed) noexcept
@@ -192,13 +201,14 @@ public:
         return true;
     }
     // Inserts an entry, and removes the one with the same key, if there is one. Returns false, and
-    // changes nothing, if there is an entry with the same hash after the number `seen`.
-    bool replace(const entry_ptr& made, const entry_ptr& old, std::uint64_t seen, nanoseconds now,
+    // changes nothing, if there is an entry with the same hash whose number is not below `below`.
+    bool replace(const entry_ptr& made, const entry_ptr& old, std::uint64_t below, nanoseconds now,
                  removed_list& removed) noexcept
     {
         const std::scoped_lock lock(mutex_);
         entry& e = *made;
-        if (table_.next(e.hash, seen))
+        const entry* const newest = table_.find(e.hash(), any_number);
+        if (newest && newest->number >= below)
             return false;
         if (old && old->is_tracked())
             remove(*old, now < old->expires_at ? removal_cause::replaced : removal_cause::expired,
@@ -240,7 +250,7 @@ public:
     void take_all(removed_list& removed, const removal_cause* cause) noexcept
     {
         const std::scoped_lock lock(mutex_);
-        table_.clear([](entry*) noexcept {});
+        table_.clear();
         eviction_.clear([&](eviction_entry& tracked) noexcept {
             auto& e = static_cast<entry&>(tracked);
             if (cause)
@@ -347,7 +357,6 @@ private:
                 ++figures_.expired;
                 remove(e, removal_cause::expired, removed);
             }
-            return true;
         });
         return n;
     }

@@ -88,8 +88,8 @@ public:
         removed_list removed;
         const nanoseconds time = now();
         shard& s = shard_of(h);
-        for (std::uint64_t seen = 0;;) {
-            found f = s.find(h, seen, time, uses, removed);
+        for (std::uint64_t below = shard::any_number;;) {
+            found f = s.find(h, below, time, uses, removed);
             bool is_equal = !f.e;
             try {
                 is_equal = is_equal || equal_(f.e->key, key);
@@ -105,7 +105,7 @@ public:
             }
             if (uses && f.match != cache_match::stale)
                 s.take_back_hit(f.is_expired);
-            seen = f.e->number;
+            below = f.e->number;
         }
     }
     void count_miss(std::size_t h, bool loads) noexcept { shard_of(h).count_miss(h, loads); }
@@ -114,12 +114,12 @@ public:
     void put(const entry_ptr& e)
     {
         complete(*e);
-        supersede(e->key, e->hash);
+        supersede(e->key, e->hash());
         removed_list removed;
-        shard& s = shard_of(e->hash);
+        shard& s = shard_of(e->hash());
         for (;;) {
-            const auto [old, seen] = match(e->key, e->hash);
-            if (s.replace(e, old, seen, now(), removed))
+            const auto [old, below] = match(e->key, e->hash());
+            if (s.replace(e, old, below, now(), removed))
                 break;
         }
         s.grow();
@@ -270,17 +270,16 @@ private:
             s->take_all(removed, &cause);
     }
 
-    // The entry of a key, expired or not, and the number of the last entry with the same hash.
+    // The entry of a key, expired or not, and a number that is larger than those of all entries
+    // with which the key was compared, and not larger than that of any later entry.
     std::pair<entry_ptr, std::uint64_t> match(const Key& key, std::size_t h)
     {
-        entry_ptr equal_entry;
-        std::uint64_t seen = 0;
-        while (entry_ptr e = shard_of(h).next(h, seen)) {
-            seen = e->number;
-            if (equal_(e->key, key))
-                equal_entry = std::move(e);
-        }
-        return {std::move(equal_entry), seen};
+        shard& s = shard_of(h);
+        const std::uint64_t next = s.next_number();
+        entry_ptr e = s.find(h, next);
+        while (e && !equal_(e->key, key))
+            e = s.find(h, e->number);
+        return {std::move(e), next};
     }
     void supersede(const Key& key, std::size_t h)
     {
@@ -328,7 +327,7 @@ private:
                 }
             }
             if (succeeded || f.keeps_failure)
-                std::tie(f.replaced, f.seen) = match(e.key, e.hash);
+                std::tie(f.replaced, f.below) = match(e.key, e.hash());
         } catch (...) {
             e.value.reset();
             e.error = std::current_exception();
@@ -349,7 +348,7 @@ private:
         if (!succeeded)
             s.count_failure(f.hash, serves_stale);
         if (is_current && (succeeded || (f.keeps_failure && !serves_stale)))
-            s.replace(f.cell, f.replaced, f.seen, time, removed_);
+            s.replace(f.cell, f.replaced, f.below, time, removed_);
     }
     void settled(flight<Threading>& f) noexcept override
     {

@@ -88,10 +88,10 @@ public:
     // The cell with the outcome for the callers. A cache may replace it by an older one.
     std::shared_ptr<Cell> result;
     std::shared_ptr<Cell> stale; // the older one
-    // For a cache, from loaded() to settle(): the entry of the key that is replaced, the number of
-    // the last one with the same hash, and whether the failure is stored.
+    // For a cache, from loaded() to settle(): the entry of the key that is replaced, a number above
+    // those of all entries that were compared, and whether the failure is stored.
     std::shared_ptr<Cell> replaced;
-    std::uint64_t seen = 0;
+    std::uint64_t below = 0;
     bool keeps_failure = false;
 
 protected:

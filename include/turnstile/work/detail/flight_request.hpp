@@ -18,11 +18,13 @@ namespace turnstile::inline v0_1::detail {
 
 // The outcome of a flight that has ended.
 template <class Cell, class Value = typename decltype(Cell::value)::value_type>
-wait_outcome<std::shared_ptr<const Value>> outcome_of(const std::shared_ptr<Cell>& cell,
+wait_outcome<std::shared_ptr<const Value>> outcome_of(std::shared_ptr<Cell> cell,
                                                       std::exception_ptr* thrown) noexcept
 {
-    if (cell->value)
-        return {{}, std::shared_ptr<const Value>(cell, &*cell->value)};
+    if (cell->value) [[likely]] {
+        const Value* const value = &*cell->value;
+        return {{}, std::shared_ptr<const Value>(std::move(cell), value)};
+    }
     if (thrown)
         *thrown = cell->error;
     return {failure(cell->error).code(), nullptr};
