@@ -28,7 +28,7 @@ using key_type = std::uint64_t;
 using value_ptr = std::shared_ptr<const std::uint64_t>;
 
 constexpr std::int64_t hits = 1'000'000; // by each thread
-constexpr std::size_t keys = 100'000;
+constexpr std::size_t keys = 10'000;
 
 // The keys of the calls: key number i has a part of them in proportion to 1 / (i + 1).
 const std::vector<key_type>& zipf_keys()

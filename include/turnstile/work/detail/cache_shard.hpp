@@ -5,11 +5,16 @@
 // An entry is in one block with its key and its value. A reader takes a reference to the entry
 // under the lock, which keeps the value for as long as the reader needs it; then it compares the
 // key without the lock. Since hashes have 64 bits, a second entry with the same hash is rare, and a
-// search is one section under the lock. A hit is reported to the eviction in the same section,
-// which is shorter than a buffer of hits would be, and loses none.
+// search is one section under the lock.
 //
-// Invariants: an entry in the table owns itself (`self`). No key or value is copied, compared or
-// destroyed under the lock: removed entries are collected in a list, which is destroyed without it.
+// Readers do not exclude each other: the lock has several stripes, and a reader locks the one of its
+// thread, a writer all of them. A hit changes nothing but its stripe, where it is recorded. The
+// eviction learns of the recorded hits when a record is full, and before each change of the shard,
+// so that it knows of all of them when it chooses a victim.
+//
+// Invariants: an entry in the table owns itself (`self`). A recorded entry is in the table. No key
+// or value is copied, compared or destroyed under the lock: removed entries are collected in a
+// list, which is destroyed without it.
 #pragma once
 
 #include <turnstile/core/clock.hpp>
@@ -20,6 +25,8 @@
 #include <turnstile/work/detail/entry_table.hpp>
 #include <turnstile/work/detail/flight.hpp>
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -31,21 +38,44 @@
 
 namespace turnstile::inline v0_1::detail {
 
+// The links of an entry. They are its first members: with the reference count of the block they fill
+// a cache line, so a search touches one line for each entry that it passes.
+template <class Entry>
+struct cache_links : eviction_entry {
+    explicit cache_links(std::uint64_t h) noexcept : eviction_entry(h, 1) {}
+
+    Entry* next_in_place = nullptr;
+    std::uint64_t number = 0;
+    std::shared_ptr<Entry> self; // while it is in the table; see also removed_entries
+};
+
 template <class Key, class Value>
-struct cache_entry : eviction_entry, flight_cell<Key, Value> {
+struct cache_entry : cache_links<cache_entry<Key, Value>>, flight_cell<Key, Value> {
     template <class K>
-    cache_entry(std::size_t h, K&& k)
-        : eviction_entry(h, 1), flight_cell<Key, Value>(std::forward<K>(k))
+    cache_entry(std::uint64_t h, K&& k)
+        : cache_links<cache_entry>(h), flight_cell<Key, Value>(std::forward<K>(k))
     {
     }
 
-    cache_entry* next_in_place = nullptr;
-    std::uint64_t number = 0;
-    std::shared_ptr<cache_entry> self; // while it is in the table; see also removed_entries
     nanoseconds expires_at = nanoseconds::max();
     nanoseconds idle_ttl = nanoseconds::max();
-    nanoseconds idle_until = nanoseconds::max();
+    std::atomic<nanoseconds> idle_until = nanoseconds::max(); // several readers change it
     std::uint64_t new_weight = 1;
+};
+
+// The stripe of the calling thread, as a number without an upper limit.
+class thread_stripe {
+public:
+    static std::size_t current() noexcept
+    {
+        if (number_ == 0) [[unlikely]]
+            number_ = ++last_;
+        return number_;
+    }
+
+private:
+    static inline std::atomic<std::size_t> last_{0};
+    static inline constinit thread_local std::size_t number_ = 0;
 };
 
 // Entries that were removed from a table, to be destroyed without the lock. The `self` of each owns
@@ -95,7 +125,7 @@ enum class cache_match : unsigned char {
 };
 
 template <class Key, class Value, class Threading>
-class alignas(64) cache_shard {
+class cache_shard {
 public:
     using entry = cache_entry<Key, Value>;
     using entry_ptr = std::shared_ptr<entry>;
@@ -106,8 +136,6 @@ public:
     static constexpr std::uint64_t any_number = std::numeric_limits<std::uint64_t>::max();
 
     struct figures {
-        std::uint64_t hits = 0;
-        std::uint64_t stale_hits = 0;
         std::uint64_t misses = 0;
         std::uint64_t evicted = 0;
         std::uint64_t expired = 0;
@@ -137,43 +165,49 @@ public:
     found find(std::uint64_t hash, std::uint64_t below, nanoseconds now, bool uses,
                removed_list& removed) noexcept
     {
-        const std::scoped_lock lock(mutex_);
-        for (entry* e; (e = table_.find(hash, below)) != nullptr; below = e->number) {
-            const cache_match match = match_of(*e, now);
-            if (match == cache_match::none) {
+        for (;;) {
+            stripe& own = stripes_[thread_stripe::current() % stripe_count];
+            found f;
+            bool is_full = false;
+            {
+                const std::scoped_lock lock(own.mutex);
+                entry* const e = table_.find(hash, below);
+                if (!e)
+                    return f;
+                f = {e->self, match_of(*e, now), now >= e->expires_at};
+                if (uses && (f.match == cache_match::fresh || f.match == cache_match::due))
+                    is_full = record(own, *e, now, f.is_expired);
+            }
+            if (is_full)
+                const exclusive_lock drains(*this);
+            if (f.match != cache_match::none) [[likely]]
+                return f;
+            const exclusive_lock lock(*this);
+            if (f.e->is_tracked() && match_of(*f.e, now) == cache_match::none) {
                 ++figures_.expired;
-                remove(*e, removal_cause::expired, removed);
-                continue;
+                remove(*f.e, removal_cause::expired, removed);
             }
-            const bool is_expired = now >= e->expires_at;
-            if (uses && match != cache_match::stale) {
-                ++figures_.hits;
-                figures_.stale_hits += is_expired ? 1 : 0;
-                eviction_.touch(*e);
-                e->idle_until = saturating_add(now, e->idle_ttl);
-            }
-            return {e->self, match, is_expired};
         }
-        return {};
     }
     // The hit was one of another key with the same hash.
     void take_back_hit(bool was_expired) noexcept
     {
-        const std::scoped_lock lock(mutex_);
-        --figures_.hits;
-        figures_.stale_hits -= was_expired ? 1 : 0;
+        stripe& own = stripes_[thread_stripe::current() % stripe_count];
+        const std::scoped_lock lock(own.mutex);
+        --own.hits;
+        own.stale_hits -= was_expired ? 1 : 0;
     }
     // A caller waits for a load. `loads`: it has started it.
     void count_miss(std::uint64_t hash, bool loads) noexcept
     {
-        const std::scoped_lock lock(mutex_);
+        const exclusive_lock lock(*this);
         ++figures_.misses;
         if (!loads)
             eviction_.record_miss(hash);
     }
     void count_failure(std::uint64_t hash, bool serves_stale) noexcept
     {
-        const std::scoped_lock lock(mutex_);
+        const exclusive_lock lock(*this);
         eviction_.record_miss(hash);
         figures_.stale_errors += serves_stale ? 1 : 0;
     }
@@ -181,20 +215,20 @@ public:
     // The newest entry with the hash and a number below `below`, expired or not.
     entry_ptr find(std::uint64_t hash, std::uint64_t below) noexcept
     {
-        const std::scoped_lock lock(mutex_);
+        const std::scoped_lock lock(stripes_[0].mutex);
         entry* const e = table_.find(hash, below);
         return e ? e->self : nullptr;
     }
     // The number that the next entry will have.
     std::uint64_t next_number() noexcept
     {
-        const std::scoped_lock lock(mutex_);
+        const std::scoped_lock lock(stripes_[0].mutex);
         return table_.next_number();
     }
     // Removes an entry if it is in the table.
     bool remove(const entry_ptr& e, removal_cause cause, removed_list& removed) noexcept
     {
-        const std::scoped_lock lock(mutex_);
+        const exclusive_lock lock(*this);
         if (!e->is_tracked())
             return false;
         remove(*e, cause, removed);
@@ -205,7 +239,7 @@ public:
     bool replace(const entry_ptr& made, const entry_ptr& old, std::uint64_t below, nanoseconds now,
                  removed_list& removed) noexcept
     {
-        const std::scoped_lock lock(mutex_);
+        const exclusive_lock lock(*this);
         entry& e = *made;
         const entry* const newest = table_.find(e.hash(), any_number);
         if (newest && newest->number >= below)
@@ -213,7 +247,7 @@ public:
         if (old && old->is_tracked())
             remove(*old, now < old->expires_at ? removal_cause::replaced : removal_cause::expired,
                    removed);
-        e.idle_until = saturating_add(now, e.idle_ttl);
+        use(e, now);
         e.self = made;
         table_.insert(e);
         eviction_.insert(e);
@@ -230,7 +264,7 @@ public:
         for (;;) {
             std::size_t needed = 0;
             {
-                const std::scoped_lock lock(mutex_);
+                const exclusive_lock lock(*this);
                 needed = table_.storage_needed();
                 if (needed != 0 && storage.size >= needed) {
                     table_.grow(storage);
@@ -249,7 +283,7 @@ public:
 
     void take_all(removed_list& removed, const removal_cause* cause) noexcept
     {
-        const std::scoped_lock lock(mutex_);
+        const exclusive_lock lock(*this);
         table_.clear();
         eviction_.clear([&](eviction_entry& tracked) noexcept {
             auto& e = static_cast<entry&>(tracked);
@@ -261,7 +295,7 @@ public:
     // Removes the entries that are past all use. Returns their number.
     std::size_t purge(nanoseconds now, removed_list& removed) noexcept
     {
-        const std::scoped_lock lock(mutex_);
+        const exclusive_lock lock(*this);
         std::size_t n = 0;
         for (std::size_t i = 0; i != table_.places(); ++i)
             n += sweep_place(i, now, removed);
@@ -273,7 +307,7 @@ public:
         std::vector<entry_ptr> all;
         for (;;) {
             all.reserve(size() + size() / 8 + 8);
-            const std::scoped_lock lock(mutex_);
+            const exclusive_lock lock(*this);
             if (table_.size() > all.capacity())
                 continue;
             table_.for_each([&](entry& e) { all.push_back(e.self); });
@@ -283,16 +317,18 @@ public:
 
     std::size_t size() noexcept
     {
-        const std::scoped_lock lock(mutex_);
+        const exclusive_lock lock(*this);
         return table_.size();
     }
     void add_to(cache_stats& s) noexcept
     {
-        const std::scoped_lock lock(mutex_);
+        const exclusive_lock lock(*this);
         s.entries += table_.size();
         s.weight += eviction_.weight();
-        s.hits += figures_.hits;
-        s.stale_hits += figures_.stale_hits;
+        for (const stripe& part : stripes_) {
+            s.hits += part.hits;
+            s.stale_hits += part.stale_hits;
+        }
         s.misses += figures_.misses;
         s.evicted += figures_.evicted;
         s.expired += figures_.expired;
@@ -301,7 +337,7 @@ public:
 
     cache_match match_of(const entry& e, nanoseconds now) const noexcept
     {
-        if (now >= e.idle_until)
+        if (now >= e.idle_until.load(std::memory_order_relaxed))
             return cache_match::none;
         if (now < e.expires_at) {
             return !e.error && saturating_sub(e.expires_at, times_.refresh_ahead) <= now
@@ -324,7 +360,58 @@ private:
     // How many places of the table an insertion examines for entries that have expired.
     static constexpr std::size_t sweep_length = 2;
 
-    // Under the lock.
+    // A stripe of the lock, with the hits of its threads.
+    static constexpr std::size_t stripe_count = Threading::is_confined ? 1 : 4;
+    static constexpr std::size_t record_size = 60;
+    struct alignas(64) stripe {
+        typename Threading::mutex_type mutex;
+        std::uint32_t recorded_size = 0;
+        std::uint64_t hits = 0;
+        std::uint64_t stale_hits = 0;
+        std::array<entry*, record_size> recorded;
+    };
+    // The lock of a writer.
+    class exclusive_lock {
+    public:
+        explicit exclusive_lock(cache_shard& s) noexcept : stripes_(s.stripes_)
+        {
+            for (stripe& part : stripes_)
+                part.mutex.lock();
+            for (stripe& part : stripes_) {
+                for (std::size_t i = 0; i != part.recorded_size; ++i)
+                    s.eviction_.touch(*part.recorded[i]);
+                part.recorded_size = 0;
+            }
+        }
+        exclusive_lock(const exclusive_lock&) = delete;
+        exclusive_lock& operator=(const exclusive_lock&) = delete;
+        ~exclusive_lock()
+        {
+            for (stripe& part : stripes_)
+                part.mutex.unlock();
+        }
+
+    private:
+        std::array<stripe, stripe_count>& stripes_;
+    };
+
+    // Under the lock of the stripe: records a hit. Returns whether the record is full.
+    static bool record(stripe& own, entry& e, nanoseconds now, bool is_expired) noexcept
+    {
+        ++own.hits;
+        own.stale_hits += is_expired ? 1 : 0;
+        if (e.idle_ttl != nanoseconds::max())
+            use(e, now);
+        if (own.recorded_size != record_size)
+            own.recorded[own.recorded_size++] = &e;
+        return own.recorded_size == record_size;
+    }
+    static void use(entry& e, nanoseconds now) noexcept
+    {
+        e.idle_until.store(saturating_add(now, e.idle_ttl), std::memory_order_relaxed);
+    }
+
+    // Under the lock of a writer.
     void publish(entry& e, removal_cause cause) noexcept
     {
         if (!e.error && listeners_.has_listeners()) [[unlikely]]
@@ -368,7 +455,7 @@ private:
         }
     }
 
-    typename Threading::mutex_type mutex_;
+    std::array<stripe, stripe_count> stripes_;
     table table_;
     cache_eviction eviction_;
     figures figures_;
