@@ -55,6 +55,8 @@ class basic_cache
                                detail::cache_state<Key, Value, Hash, Equal, Threading, Clock>> {
     using state_type = detail::cache_state<Key, Value, Hash, Equal, Threading, Clock>;
     using base = detail::io_object<Executor, Threading, state_type>;
+    static constexpr bool can_be_copied =
+        std::copy_constructible<Value> && std::default_initializable<Value>;
 
 public:
     using typename base::executor_type;
@@ -157,15 +159,17 @@ public:
     }
 
     /// Equivalent to `async_get`, and completes with a copy of the value:
-    /// `void(error_code, Value)`. An exception of the copy is an error of this caller only.
+    /// `void(error_code, Value)`. An exception of the copy is an error of this caller only. Requires
+    /// a value that can be copied and default constructed.
     template <class Loader, token_for<Value> Token = default_token_t<Executor>>
-        requires detail::loader_of<Loader, Key, Value>
+        requires(detail::loader_of<Loader, Key, Value>&& can_be_copied)
     auto async_get_copy(const Key& key, Loader&& load, Token&& token = Token())
     {
         return start<Value>(key, by_loader(std::forward<Loader>(load)), false,
                             std::forward<Token>(token));
     }
     template <token_for<Value> Token = default_token_t<Executor>>
+        requires can_be_copied
     auto async_get_copy(const Key& key, Token&& token = Token())
     {
         return start<Value>(key, by_factory(), false, std::forward<Token>(token));
@@ -284,7 +288,8 @@ private:
     template <class Loader>
     static auto by_loader(Loader&& load)
     {
-        return detail::make_by_loader<factory, std::decay_t<Loader>>{std::forward<Loader>(load)};
+        return detail::make_by_loader<factory, std::decay_t<Loader>>{
+            detail::movable_box<std::decay_t<Loader>>(std::forward<Loader>(load))};
     }
     auto by_factory() const
     {
@@ -299,7 +304,8 @@ private:
     {
         return detail::start_wait(
             detail::cache_request<basic_cache, Make, Result>{
-                this, this->state_pointer(), key, std::move(make), is_refresh},
+                this, this->state_pointer(), detail::movable_box<Key>(key), std::move(make),
+                is_refresh},
             std::forward<Token>(token));
     }
 

@@ -107,7 +107,8 @@ public:
     {
         return detail::start_wait(
             detail::flight_request<basic_single_flight, std::decay_t<Loader>>{
-                this, this->state_pointer(), key, std::forward<Loader>(load)},
+                this, this->state_pointer(), detail::movable_box<Key>(key),
+                detail::movable_box<std::decay_t<Loader>>(std::forward<Loader>(load))},
             std::forward<Token>(token));
     }
 

@@ -8,7 +8,7 @@
 #include <turnstile/core/operation.hpp>
 #include <turnstile/resilience/bulkhead.hpp>
 #include <turnstile/resilience/timeout.hpp>
-#include <turnstile/work/detail/flight.hpp>
+#include <turnstile/work/detail/flight_request.hpp>
 
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -138,10 +138,10 @@ struct make_by_factory {
 };
 template <class Factory, class Loader>
 struct make_by_loader {
-    Loader loader;
+    movable_box<Loader> loader;
     auto operator()(std::size_t hash, const auto& key, const typename Factory::place& where)
     {
-        return Factory::make(hash, key, where, std::move(loader));
+        return Factory::make(hash, key, where, std::move(loader.get()));
     }
 };
 

@@ -33,7 +33,7 @@ struct cache_request {
 
     Owner* owner;
     state_type* state_ptr;
-    key_type key;
+    movable_box<key_type> boxed_key;
     Make make;
     bool is_refresh = false; // loads also if there is a value
     std::exception_ptr* exception = nullptr;
@@ -46,6 +46,7 @@ struct cache_request {
     wait_decision try_now()
     {
         BOOST_ASSERT(&owner->state() == state_ptr); // checks the strand
+        const key_type& key = boxed_key.get();
         const std::size_t hash = state_ptr->hash(key);
         std::shared_ptr<entry> stale;
         if (!is_refresh) {
@@ -95,6 +96,7 @@ private:
     }
     flight_pin<threading> find(std::size_t hash, bool& is_own, std::shared_ptr<entry> stale)
     {
+        const key_type& key = boxed_key.get();
         flight_type* made = nullptr;
         flight_state<threading>& flights = *state_ptr;
         auto found = find_flight<entry>(flights, key, hash, state_ptr->equal(), [&] {

@@ -12,6 +12,7 @@
 
 #include <exception>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 namespace turnstile::inline v0_1::detail {
@@ -30,6 +31,37 @@ wait_outcome<std::shared_ptr<const Value>> outcome_of(std::shared_ptr<Cell> cell
     return {failure(cell->error).code(), nullptr};
 }
 
+// A key or a loader of the user in a request, whose moves must not throw.
+template <class T>
+class movable_box {
+public:
+    template <class U>
+        requires(!std::is_same_v<std::remove_cvref_t<U>, movable_box>)
+    explicit movable_box(U&& value) : value_(std::forward<U>(value))
+    {
+    }
+    T& get() noexcept { return value_; }
+
+private:
+    T value_;
+};
+template <class T>
+    requires(!std::is_nothrow_move_constructible_v<T>)
+class movable_box<T> {
+public:
+    template <class U>
+        requires(!std::is_same_v<std::remove_cvref_t<U>, movable_box>)
+    explicit movable_box(U&& value) : value_(std::make_unique<T>(std::forward<U>(value)))
+    {
+    }
+    movable_box(movable_box&&) noexcept = default;
+    movable_box(const movable_box& other) : value_(std::make_unique<T>(*other.value_)) {}
+    T& get() noexcept { return *value_; }
+
+private:
+    std::unique_ptr<T> value_;
+};
+
 template <class Owner, class Loader>
 struct flight_request {
     using executor_type = typename Owner::executor_type;
@@ -44,8 +76,8 @@ struct flight_request {
 
     Owner* owner;
     state_type* state_ptr;
-    key_type key;
-    Loader loader;
+    movable_box<key_type> key;
+    movable_box<Loader> loader;
     std::exception_ptr* exception = nullptr;
     flight_pin<threading> pin{};
 
@@ -56,11 +88,12 @@ struct flight_request {
     {
         BOOST_ASSERT(&owner->state() == state_ptr); // checks the strand
         using flight_type = operation_flight<cell_type, Loader, executor_type, threading>;
-        const std::size_t hash = owner->hash(key);
-        pin = find_flight<cell_type>(*state_ptr, key, hash, owner->equal(), [&] {
+        const key_type& k = key.get();
+        const std::size_t hash = owner->hash(k);
+        pin = find_flight<cell_type>(*state_ptr, k, hash, owner->equal(), [&] {
             return boost::intrusive_ptr<load_flight<cell_type, threading>>(
-                new flight_type(hash, std::make_shared<cell_type>(key), owner->executor(),
-                                *state_ptr, std::move(loader)));
+                new flight_type(hash, std::make_shared<cell_type>(k), owner->executor(),
+                                *state_ptr, std::move(loader.get())));
         });
         return wait_decision::pending();
     }
