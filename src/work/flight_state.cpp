@@ -103,6 +103,8 @@ void flight_state<Threading>::unpin(flight_type& f) noexcept
     });
     if (posts)
         post(f);
+    if (forgotten)
+        f.discard(false);
 }
 
 template <class Threading>
@@ -144,12 +146,13 @@ void flight_state<Threading>::start(waiter& w) noexcept
             }
         });
     }
+    // The load may destroy the object.
+    const boost::intrusive_ptr<flight_state> keep_alive(first ? this : nullptr);
     wait_state<Threading>::start(w);
     while (first) {
         const flight_pointer f(first, false);
         first = f->next_to_start_;
-        const auto keep_alive = f->state_; // the load may destroy the object
-        keep_alive->run_start(*f);
+        run_start(*f);
     }
 }
 
@@ -246,6 +249,13 @@ void flight_state<Threading>::end_flight(flight_type& f, bool succeeded, bool on
     flight_pointer forgotten;
     succeeded = loaded(f, succeeded);
     this->update([&](ready_list& ready) {
+        // The operation of several flights ends also those that no caller has started.
+        if (f.phase_ == phase_type::ended)
+            return;
+        if (f.phase_ == phase_type::unstarted) {
+            ++totals_.started;
+            ++totals_.loading;
+        }
         settle(f, succeeded, f.is_current_ && this->is_alive());
         forgotten = forget(f);
         // A flight that is posted drops its reference when that task runs.

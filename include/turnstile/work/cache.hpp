@@ -9,6 +9,7 @@
 #include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/work/cache_options.hpp>
+#include <turnstile/work/detail/cache_bulk_request.hpp>
 #include <turnstile/work/detail/cache_loader.hpp>
 #include <turnstile/work/detail/cache_request.hpp>
 #include <turnstile/work/detail/cache_state.hpp>
@@ -19,8 +20,10 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <ranges>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace turnstile::inline v0_1 {
 
@@ -190,6 +193,49 @@ public:
         return start<value_pointer>(key, by_factory(), true, std::forward<Token>(token));
     }
 
+    /// Waits for the values of several keys. Those that are missing, and that no other call loads, are
+    /// loaded by one operation. `load_timeout` and `max_loads` do not apply to it, and a failure that
+    /// is kept (`negative_ttl`) is loaded again.
+    ///
+    /// @param keys A range of keys, which is copied.
+    /// @param load A function that is called with a `std::vector<Key>`, and returns an operation
+    /// whose result is a range of pairs of a key and a value: a coroutine
+    /// `asio::awaitable<std::map<Key, Value>>(const std::vector<Key>&)`, for example. The reference
+    /// is valid until the load has ended.
+    ///
+    /// @par Completes when
+    /// the cache has all values, or all loads have ended.
+    /// @par Completion signature
+    /// `void(error_code, std::vector<std::shared_ptr<const Value>>)`; the values in the order of the
+    /// keys. A key that the loader did not find has a null pointer. A caller of `async_get` that has
+    /// joined its load receives `asio::error::not_found`.
+    /// @par Errors
+    /// The failure of a load; see `async_get`. The values that were loaded are stored all the same.
+    /// @par Executor
+    /// The handler's associated executor, by default the cache's own.
+    /// @par Per-operation cancellation
+    /// Terminal, partial and total. It ends the wait; the load is cancelled if no caller waits for
+    /// any of its keys.
+    /// @par Cancel safety
+    /// The wait has no effect on other callers.
+    /// @par Fairness
+    /// As that of `async_get`.
+    template <std::ranges::input_range Keys, class Loader,
+              token_for<std::vector<value_pointer>> Token = default_token_t<Executor>>
+        requires(std::constructible_from<Key, std::ranges::range_reference_t<Keys>>&&
+                     detail::bulk_loader<std::decay_t<Loader>, Key>)
+    auto async_get_all(Keys&& keys, Loader&& load, Token&& token = Token())
+    {
+        std::vector<Key> copies;
+        for (auto&& key : keys)
+            copies.emplace_back(key);
+        return detail::start_wait(
+            detail::cache_bulk_request<basic_cache, std::decay_t<Loader>>{
+                this, this->state_pointer(), std::move(copies),
+                detail::movable_box<std::decay_t<Loader>>(std::forward<Loader>(load))},
+            std::forward<Token>(token));
+    }
+
     /// Stores a value. A load of the key that runs is not stored any more; its callers still
     /// receive its result.
     template <class V>
@@ -267,6 +313,8 @@ private:
     using limits_type = typename factory::limits_type;
     template <class, class, class>
     friend struct detail::cache_request;
+    template <class, class>
+    friend struct detail::cache_bulk_request;
 
     // A function of the user, or a listener, may destroy the cache.
     boost::intrusive_ptr<state_type> keep_state() const noexcept

@@ -36,6 +36,7 @@ class cache_state final : public flight_state<Threading> {
     using base = flight_state<Threading>;
 
 public:
+    using key_type = Key;
     using options_type = cache_options<Key, Value>;
     using shard = cache_shard<Key, Value, Threading>;
     using entry = typename shard::entry;
