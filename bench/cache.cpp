@@ -53,15 +53,12 @@ const std::vector<key_type>& zipf_keys()
 template <class Cache>
 class turnstile_cache {
 public:
-    explicit turnstile_cache(boost::asio::io_context& io) : cache_(io, {.max_entries = 2 * keys})
-    {
-    }
+    explicit turnstile_cache(boost::asio::io_context& io) : cache_(io, {.max_entries = 2 * keys}) {}
     void put(key_type k) { cache_.put(k, k); }
     auto get(key_type k)
     {
-        return cache_.async_get(k, [](key_type key) -> boost::asio::awaitable<std::uint64_t> {
-            co_return key;
-        });
+        return cache_.async_get(
+            k, [](key_type key) -> boost::asio::awaitable<std::uint64_t> { co_return key; });
     }
 
 private:
@@ -111,8 +108,7 @@ bool hit(meter& m, int threads)
         sum += s;
     };
     for (int i = 0; i != threads; ++i)
-        boost::asio::co_spawn(io, run(static_cast<std::size_t>(i) * 777),
-                              boost::asio::detached);
+        boost::asio::co_spawn(io, run(static_cast<std::size_t>(i) * 777), boost::asio::detached);
     m.begin();
     run_on_threads(io, threads);
     m.end(hits * threads);

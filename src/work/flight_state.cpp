@@ -266,9 +266,7 @@ void flight_state<Threading>::end_flight(flight_type& f, bool succeeded, bool on
             reference = f.state_;
         }
         --totals_.loading;
-        ++(succeeded         ? totals_.succeeded
-           : f.is_cancelled_ ? totals_.cancelled
-                             : totals_.failed);
+        ++(succeeded ? totals_.succeeded : f.is_cancelled_ ? totals_.cancelled : totals_.failed);
         while (!f.waiters_.empty()) {
             auto& w = static_cast<flight_waiter<Threading>&>(take_front(f.waiters_));
             if (!advance(w))

@@ -25,8 +25,8 @@ namespace asio = boost::asio;
 namespace ts = turnstile;
 
 template <class P, class Key = std::string>
-using cache_of = ts::basic_cache<Key, int, std::hash<Key>, std::equal_to<Key>,
-                                 asio::any_io_executor, P>;
+using cache_of =
+    ts::basic_cache<Key, int, std::hash<Key>, std::equal_to<Key>, asio::any_io_executor, P>;
 
 // An operation, not a coroutine: Asio's co_spawn calls terminate() if it has no memory for a post.
 struct posted_load {
@@ -37,8 +37,8 @@ struct posted_load {
     {
         return asio::async_initiate<Token, void(ts::error_code, int)>(
             [c = io](auto handler) {
-                asio::post(*c,
-                           [h = std::move(handler)]() mutable { std::move(h)(ts::error_code(), 7); });
+                asio::post(
+                    *c, [h = std::move(handler)]() mutable { std::move(h)(ts::error_code(), 7); });
             },
             token);
     }
@@ -111,9 +111,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_load_is_stored_wholly_or_not_at_all, P, kit::pol
         heap::failing failing(k, how);
         for (const kit::completion& c : callers) {
             try {
-                cache.async_get(key, c.handler([](std::shared_ptr<const int> v) {
-                    BOOST_TEST(*v == 7);
-                }));
+                cache.async_get(
+                    key, c.handler([](std::shared_ptr<const int> v) { BOOST_TEST(*v == 7); }));
             } catch (const std::bad_alloc&) {
                 ++thrown;
             }

@@ -33,7 +33,8 @@ struct posted_load {
     {
         return asio::async_initiate<Token, void(ts::error_code, int)>(
             [c = io](auto handler) {
-                asio::post(*c, [h = std::move(handler)]() mutable { std::move(h)(ts::error_code(), 7); });
+                asio::post(
+                    *c, [h = std::move(handler)]() mutable { std::move(h)(ts::error_code(), 7); });
             },
             token);
     }
@@ -65,10 +66,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_flight_starts_wholly_or_not_at_all, Flights, fli
         heap::failing failing(k, how);
         for (const kit::completion& c : callers) {
             try {
-                flights.async_do("a key on the heap, not in the string", posted_load{&io},
-                                 c.handler([](std::shared_ptr<const int> v) {
-                                     BOOST_TEST(*v == 7);
-                                 }));
+                flights.async_do(
+                    "a key on the heap, not in the string", posted_load{&io},
+                    c.handler([](std::shared_ptr<const int> v) { BOOST_TEST(*v == 7); }));
             } catch (const std::bad_alloc&) {
                 ++thrown;
             }

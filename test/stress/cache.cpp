@@ -32,11 +32,14 @@ BOOST_AUTO_TEST_CASE(each_key_has_only_values_of_its_own)
         co_await asio::post(asio::use_awaitable);
         co_return std::to_string(key);
     };
-    turnstile::cache<int, std::string> cache(
-        io,
-        {.max_entries = 16, .ttl = 1ms, .refresh_ahead = 500us, .stale_while_revalidate = 1ms,
-         .max_loads = 4, .shards = 2},
-        load);
+    turnstile::cache<int, std::string> cache(io,
+                                             {.max_entries = 16,
+                                              .ttl = 1ms,
+                                              .refresh_ahead = 500us,
+                                              .stale_while_revalidate = 1ms,
+                                              .max_loads = 4,
+                                              .shards = 2},
+                                             load);
     kit::expectation expect;
     std::atomic<std::uint64_t> removed = 0;
     cache.add_listener([&](const auto& e) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <turnstile/work/cache.hpp>
-
 #include "kit/completion.hpp"
 #include "kit/operations.hpp"
 #include "kit/policies.hpp"
 #include "kit/run.hpp"
+
+#include <turnstile/work/cache.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
@@ -52,12 +52,12 @@ struct caller {
     asio::cancellation_signal signal{};
     auto handler()
     {
-        return asio::bind_cancellation_slot(signal.slot(), [this, w = done.watched()](
-                                                               error_code ec, value_ptr v) mutable {
-            w.called(ec);
-            error = ec;
-            value = std::move(v);
-        });
+        return asio::bind_cancellation_slot(
+            signal.slot(), [this, w = done.watched()](error_code ec, value_ptr v) mutable {
+                w.called(ec);
+                error = ec;
+                value = std::move(v);
+            });
     }
 };
 
@@ -303,12 +303,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(listeners_receive_removed_entries_with_the_cause, 
 {
     fixture<P> f({.max_entries = 2, .policy = ts::eviction_policy::lru});
     std::vector<std::string> seen;
-    const auto id =
-        f.cache->add_listener([&](const ts::cache_event<std::string, int>& e) {
-            seen.push_back(e.key + "=" + std::to_string(*e.value) + " " +
-                           std::string(ts::to_string(e.cause)));
-            (void)f.cache->contains("a"); // a listener may use the cache
-        });
+    const auto id = f.cache->add_listener([&](const ts::cache_event<std::string, int>& e) {
+        seen.push_back(e.key + "=" + std::to_string(*e.value) + " " +
+                       std::string(ts::to_string(e.cause)));
+        (void)f.cache->contains("a"); // a listener may use the cache
+    });
     f.cache->put("a", 1);
     f.cache->put("a", 2);
     f.cache->put("b", 3);
@@ -408,10 +407,7 @@ struct odd_value {
     int number = 0;
     std::function<void()>* on_destruction = nullptr;
     odd_value(int n = 0, std::function<void()>* f = nullptr) : number(n), on_destruction(f) {}
-    odd_value(const odd_value& other) : number(other.number)
-    {
-        call_hook();
-    }
+    odd_value(const odd_value& other) : number(other.number) { call_hook(); }
     ~odd_value()
     {
         if (on_destruction)

@@ -26,8 +26,8 @@ using ts::error_code;
 using values_type = std::vector<std::shared_ptr<const std::string>>;
 
 template <class P>
-using cache_of = ts::basic_cache<int, std::string, std::hash<int>, std::equal_to<int>,
-                                 asio::any_io_executor, P>;
+using cache_of =
+    ts::basic_cache<int, std::string, std::hash<int>, std::equal_to<int>, asio::any_io_executor, P>;
 
 // Loads positive keys, and has the time of a few steps.
 struct counted_load {
@@ -139,7 +139,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_bulk_load_is_cancelled_with_its_last_caller, P, 
     asio::cancellation_signal first;
     asio::cancellation_signal second;
     bool cancelled = false;
-    const auto endless = [&](const std::vector<int>&) -> asio::awaitable<std::map<int, std::string>> {
+    const auto endless =
+        [&](const std::vector<int>&) -> asio::awaitable<std::map<int, std::string>> {
         asio::steady_timer timer(f.io, asio::steady_timer::time_point::max());
         try {
             co_await timer.async_wait(asio::use_awaitable);
@@ -152,8 +153,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_bulk_load_is_cancelled_with_its_last_caller, P, 
     kit::completion one;
     f.cache.async_get_all(std::vector{1, 2}, endless,
                           asio::bind_cancellation_slot(first.slot(), all.handler([](auto) {})));
-    f.cache.async_get(1, [](int) -> asio::awaitable<std::string> { co_return "1"; },
-                      asio::bind_cancellation_slot(second.slot(), one.handler([](auto) {})));
+    f.cache.async_get(
+        1, [](int) -> asio::awaitable<std::string> { co_return "1"; },
+        asio::bind_cancellation_slot(second.slot(), one.handler([](auto) {})));
     kit::poll_leaves_work(f.io);
     first.emit(asio::cancellation_type::terminal);
     kit::poll_leaves_work(f.io);

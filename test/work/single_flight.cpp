@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <turnstile/work/single_flight.hpp>
-
 #include "kit/completion.hpp"
 #include "kit/operations.hpp"
 #include "kit/run.hpp"
 
 #include <turnstile/sync/event.hpp>
+#include <turnstile/work/single_flight.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
@@ -39,12 +38,12 @@ struct caller {
     asio::cancellation_signal signal{};
     auto handler()
     {
-        return asio::bind_cancellation_slot(signal.slot(), [this, w = done.watched()](
-                                                               error_code ec, value_ptr v) mutable {
-            w.called(ec);
-            error = ec;
-            value = std::move(v);
-        });
+        return asio::bind_cancellation_slot(
+            signal.slot(), [this, w = done.watched()](error_code ec, value_ptr v) mutable {
+                w.called(ec);
+                error = ec;
+                value = std::move(v);
+            });
     }
 };
 
@@ -204,9 +203,8 @@ BOOST_AUTO_TEST_CASE(coroutines_are_thrown_the_exception_of_the_load)
             caught += std::string(e.what()) == "the load" ? 1 : 0;
         }
         try { // a loader that throws before it makes an operation
-            co_await flights.async_do(1, [](int) -> asio::awaitable<int> {
-                throw std::out_of_range("no operation");
-            });
+            co_await flights.async_do(
+                1, [](int) -> asio::awaitable<int> { throw std::out_of_range("no operation"); });
         } catch (const std::out_of_range&) {
             ++caught;
         }

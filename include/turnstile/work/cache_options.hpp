@@ -79,17 +79,17 @@ struct cache_options {
 
 /// The figures of a `cache` at one time. Totals count from its construction.
 struct cache_stats {
-    std::size_t entries = 0;       ///< Entries, also those that have expired and were not removed.
-    std::uint64_t weight = 0;      ///< The sum of their weights; their number without a `weigher`.
-    std::size_t loading = 0;       ///< Loads that run or wait for `max_loads`.
-    std::size_t waiting = 0;       ///< Callers that wait for a load.
-    std::uint64_t hits = 0;        ///< Total of calls that were answered without a wait.
-    std::uint64_t stale_hits = 0;  ///< Those of them that received an expired value.
-    std::uint64_t misses = 0;      ///< Total of calls that waited for a load.
-    std::uint64_t loads = 0;       ///< Total of loads that were started.
-    std::uint64_t loaded = 0;      ///< Total of loads that have produced a value.
-    std::uint64_t failed = 0;      ///< Total of loads that have failed.
-    std::uint64_t cancelled = 0;   ///< Total of loads that were cancelled.
+    std::size_t entries = 0;        ///< Entries, also those that have expired and were not removed.
+    std::uint64_t weight = 0;       ///< The sum of their weights; their number without a `weigher`.
+    std::size_t loading = 0;        ///< Loads that run or wait for `max_loads`.
+    std::size_t waiting = 0;        ///< Callers that wait for a load.
+    std::uint64_t hits = 0;         ///< Total of calls that were answered without a wait.
+    std::uint64_t stale_hits = 0;   ///< Those of them that received an expired value.
+    std::uint64_t misses = 0;       ///< Total of calls that waited for a load.
+    std::uint64_t loads = 0;        ///< Total of loads that were started.
+    std::uint64_t loaded = 0;       ///< Total of loads that have produced a value.
+    std::uint64_t failed = 0;       ///< Total of loads that have failed.
+    std::uint64_t cancelled = 0;    ///< Total of loads that were cancelled.
     std::uint64_t stale_errors = 0; ///< Total of failed loads whose callers received a stale value.
     std::uint64_t evicted = 0;      ///< Total of entries that were evicted.
     std::uint64_t expired = 0;      ///< Total of expired entries that were removed.

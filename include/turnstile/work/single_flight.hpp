@@ -72,8 +72,8 @@ public:
 
     ~basic_single_flight() { this->state_pointer()->cancel_all(); }
 
-    /// Waits for the value of a key. If no load for the key runs, starts `load`; otherwise `load` is
-    /// not started.
+    /// Waits for the value of a key. If no load for the key runs, starts `load`; otherwise `load`
+    /// is not started.
     ///
     /// The function itself throws the exceptions of copying the key. Those of hashing and comparing
     /// keys, and `bad_alloc`, are thrown when the operation is started; a coroutine is thrown them
@@ -90,8 +90,9 @@ public:
     /// `void(error_code, std::shared_ptr<const Value>)`; on success the pointer is not null.
     /// @par Errors
     /// The failure of the load, which all its callers receive: a coroutine that awaits with
-    /// `use_awaitable` is thrown the exception of the load, other tokens receive its error code (see
-    /// `failure::code`). `operation_aborted` if the wait was cancelled or the object was destroyed.
+    /// `use_awaitable` is thrown the exception of the load, other tokens receive its error code
+    /// (see `failure::code`). `operation_aborted` if the wait was cancelled or the object was
+    /// destroyed.
     /// @par Executor
     /// The handler's associated executor, by default the object's own.
     /// @par Per-operation cancellation

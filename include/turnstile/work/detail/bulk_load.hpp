@@ -65,16 +65,17 @@ private:
 
 // Whether the loader, called with a vector of keys, returns an operation whose result is a range.
 template <class Loader, class Key>
-concept bulk_loader = std::invocable<Loader&, const std::vector<Key>&> &&
-    work_operation<std::invoke_result_t<Loader&, const std::vector<Key>&>> &&
-    std::ranges::input_range<typename child_operation<operation_signature_t<operation_of<
-        std::invoke_result_t<Loader&, const std::vector<Key>&>>>>::value_type>;
+concept bulk_loader = std::invocable < Loader&,
+        const std::vector<Key>
+& > &&work_operation<std::invoke_result_t<Loader&, const std::vector<Key>&>>&&
+        std::ranges::input_range<typename child_operation<operation_signature_t<
+            operation_of<std::invoke_result_t<Loader&, const std::vector<Key>&>>>>::value_type>;
 
 // Cache is the state of the cache. Loader is called with a vector of keys, and returns an operation
 // whose result is a range of pairs of a key and a value.
 template <class Cache, class Loader, class Executor, class Threading>
-class bulk_load : public boost::intrusive_ref_counter<
-                      bulk_load<Cache, Loader, Executor, Threading>, boost::thread_safe_counter> {
+class bulk_load : public boost::intrusive_ref_counter<bulk_load<Cache, Loader, Executor, Threading>,
+                                                      boost::thread_safe_counter> {
     using self_ptr = boost::intrusive_ptr<bulk_load>;
     using key_type = typename Cache::key_type;
     using keys_type = std::vector<key_type>;
@@ -87,8 +88,7 @@ public:
     using flight_type = bulk_flight<bulk_load>;
 
     bulk_load(const Executor& executor, Cache& cache, Loader&& loader)
-        : cache_(&cache), lease_(std::in_place, executor),
-          loader_(std::in_place, std::move(loader))
+        : cache_(&cache), lease_(std::in_place, executor), loader_(std::in_place, std::move(loader))
     {
     }
 
@@ -138,10 +138,7 @@ public:
         }
         end(flights, failed);
     }
-    void drop(child_operation<signature>&) noexcept
-    {
-        end(take_flights(), aborted_child());
-    }
+    void drop(child_operation<signature>&) noexcept { end(take_flights(), aborted_child()); }
 
 private:
     friend flight_type;
@@ -235,7 +232,7 @@ private:
     std::optional<Loader> loader_;
     keys_type keys_;
     typename Threading::mutex_type mutex_;
-    flights_type flights_; // guarded by mutex_
+    flights_type flights_;      // guarded by mutex_
     std::size_t cancelled_ = 0; // on the strand
     std::atomic<unsigned> marks_{0};
     child_operation<signature> child_;

@@ -38,9 +38,9 @@ struct cache_bulk_request {
     std::vector<key_type> keys;
     movable_box<Loader> loader;
     std::exception_ptr* exception = nullptr;
-    result_type values{};                            // null for a key that is loaded
-    std::vector<std::size_t> missing{};              // their positions
-    std::vector<flight_pin<threading>> pins{};       // and their flights
+    result_type values{};                      // null for a key that is loaded
+    std::vector<std::size_t> missing{};        // their positions
+    std::vector<flight_pin<threading>> pins{}; // and their flights
     std::vector<flight_ptr<threading>> flights{};
 
     const executor_type& executor() const noexcept { return owner->executor(); }
@@ -101,8 +101,8 @@ struct cache_bulk_request {
     {
         wait_outcome<result_type> all;
         for (std::size_t i = 0; i != missing.size(); ++i) {
-            auto one = outcome_of(
-                static_cast<load_flight<entry, threading>&>(*flights[i]).result, exception);
+            auto one = outcome_of(static_cast<load_flight<entry, threading>&>(*flights[i]).result,
+                                  exception);
             if (one.error == asio::error::not_found)
                 continue;
             if (one.error)

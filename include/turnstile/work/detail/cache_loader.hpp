@@ -41,8 +41,8 @@ struct limited_operation {
         return asio::async_initiate<Token, signature>(
             [](auto handler, Op inner, const Limits& l) {
                 if (l.places)
-                    return l.places->async_call(
-                        with_time_limit{std::move(inner), l.timeout}, std::move(handler));
+                    return l.places->async_call(with_time_limit{std::move(inner), l.timeout},
+                                                std::move(handler));
                 return with_time_limit{std::move(inner), l.timeout}(std::move(handler));
             },
             token, std::move(op), std::move(limits));
@@ -116,8 +116,7 @@ template <class Factory, class Loader>
 class loader_factory final : public Factory {
 public:
     explicit loader_factory(Loader loader) : loader_(std::move(loader)) {}
-    typename Factory::flight_pointer make(std::size_t hash,
-                                          const typename Factory::key_type& key,
+    typename Factory::flight_pointer make(std::size_t hash, const typename Factory::key_type& key,
                                           const typename Factory::place& where) override
     {
         return Factory::make(hash, key, where, Loader(loader_));

@@ -7,8 +7,8 @@
 // key without the lock. Since hashes have 64 bits, a second entry with the same hash is rare, and a
 // search is one section under the lock.
 //
-// Readers do not exclude each other: the lock has several stripes, and a reader locks the one of its
-// thread, a writer all of them. A hit changes nothing but its stripe, where it is recorded. The
+// Readers do not exclude each other: the lock has several stripes, and a reader locks the one of
+// its thread, a writer all of them. A hit changes nothing but its stripe, where it is recorded. The
 // eviction learns of the recorded hits when a record is full, and before each change of the shard,
 // so that it knows of all of them when it chooses a victim.
 //
@@ -38,8 +38,8 @@
 
 namespace turnstile::inline v0_1::detail {
 
-// The links of an entry. They are its first members: with the reference count of the block they fill
-// a cache line, so a search touches one line for each entry that it passes.
+// The links of an entry. They are its first members: with the reference count of the block they
+// fill a cache line, so a search touches one line for each entry that it passes.
 template <class Entry>
 struct cache_links : eviction_entry {
     explicit cache_links(std::uint64_t h) noexcept : eviction_entry(h, 1) {}

@@ -59,8 +59,8 @@ public:
                                 options.stale_if_error};
         for (std::size_t i = 0; i != n; ++i) {
             const std::uint64_t part = total / n + (i < total % n ? 1 : 0);
-            shards_.push_back(std::make_unique<shard>(options.policy, part, seed_ + i, times,
-                                                      listeners_));
+            shards_.push_back(
+                std::make_unique<shard>(options.policy, part, seed_ + i, times, listeners_));
         }
     }
 
@@ -246,8 +246,8 @@ private:
         require(is_duration(o.negative_ttl), "cache: negative_ttl must not be negative");
         require(o.load_timeout > nanoseconds::zero(), "cache: load_timeout must be positive");
         require(o.max_loads != 0, "cache: max_loads must not be 0");
-        require(o.shards == 0 || (std::has_single_bit(o.shards) && o.shards <= 256 &&
-                                  o.shards <= capacity(o)),
+        require(o.shards == 0 ||
+                    (std::has_single_bit(o.shards) && o.shards <= 256 && o.shards <= capacity(o)),
                 "cache: shards must be 0 or a power of two, at most 256, and not exceed the "
                 "maximum of the entries");
         return o;

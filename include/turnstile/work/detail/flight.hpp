@@ -69,10 +69,10 @@ using loader_signature_t =
 
 // Whether the loader loads values of a type that is convertible to Value.
 template <class Loader, class Key, class Value>
-concept loader_of =
-    (work_operation<std::decay_t<Loader>> || keyed_loader<std::decay_t<Loader>, Key>)&&std::
-        is_constructible_v<Value, typename child_operation<loader_signature_t<Loader, Key>>::
-                                      value_type>;
+concept loader_of = (work_operation<std::decay_t<Loader>> ||
+                     keyed_loader<std::decay_t<Loader>, Key>)&&std::
+    is_constructible_v<Value,
+                       typename child_operation<loader_signature_t<Loader, Key>>::value_type>;
 
 template <class Cell, class Threading>
 class load_flight : public flight<Threading> {

@@ -37,9 +37,7 @@ class movable_box {
 public:
     template <class U>
         requires(!std::is_same_v<std::remove_cvref_t<U>, movable_box>)
-    explicit movable_box(U&& value) : value_(std::forward<U>(value))
-    {
-    }
+    explicit movable_box(U&& value) : value_(std::forward<U>(value)) {}
     T& get() noexcept { return value_; }
 
 private:
@@ -51,9 +49,7 @@ class movable_box<T> {
 public:
     template <class U>
         requires(!std::is_same_v<std::remove_cvref_t<U>, movable_box>)
-    explicit movable_box(U&& value) : value_(std::make_unique<T>(std::forward<U>(value)))
-    {
-    }
+    explicit movable_box(U&& value) : value_(std::make_unique<T>(std::forward<U>(value))) {}
     movable_box(movable_box&&) noexcept = default;
     movable_box(const movable_box& other) : value_(std::make_unique<T>(*other.value_)) {}
     T& get() noexcept { return *value_; }
@@ -92,8 +88,8 @@ struct flight_request {
         const std::size_t hash = owner->hash(k);
         pin = find_flight<cell_type>(*state_ptr, k, hash, owner->equal(), [&] {
             return boost::intrusive_ptr<load_flight<cell_type, threading>>(
-                new flight_type(hash, std::make_shared<cell_type>(k), owner->executor(),
-                                *state_ptr, std::move(loader.get())));
+                new flight_type(hash, std::make_shared<cell_type>(k), owner->executor(), *state_ptr,
+                                std::move(loader.get())));
         });
         return wait_decision::pending();
     }

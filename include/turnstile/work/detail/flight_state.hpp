@@ -56,8 +56,7 @@ class TURNSTILE_EXPORT flight
       public intrusive_task,
       public boost::intrusive_ref_counter<flight<Threading>, flight_counter<Threading>> {
 public:
-    explicit flight(std::size_t h) noexcept
-        : key_table_node(h), intrusive_task(&flight::run_task)
+    explicit flight(std::size_t h) noexcept : key_table_node(h), intrusive_task(&flight::run_task)
     {
     }
     virtual ~flight() = default;
@@ -155,8 +154,9 @@ protected:
 private:
     friend flight_type;
     using phase_type = typename flight_type::phase_type;
-    using flight_list = boost::intrusive::list<flight_type, boost::intrusive::base_hook<flight_hook>,
-                                               boost::intrusive::constant_time_size<false>>;
+    using flight_list =
+        boost::intrusive::list<flight_type, boost::intrusive::base_hook<flight_hook>,
+                               boost::intrusive::constant_time_size<false>>;
 
     bool admit(waiter& w) noexcept override;
     void reconsider(ready_list&) noexcept override {}
