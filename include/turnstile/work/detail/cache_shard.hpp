@@ -112,6 +112,7 @@ struct cache_removal {
 
 // The time rules of a cache.
 struct cache_times {
+    bool are_used = false; // entries can expire
     nanoseconds refresh_ahead{};
     nanoseconds stale_while_revalidate{};
     nanoseconds stale_if_error{};
@@ -168,18 +169,15 @@ public:
         for (;;) {
             stripe& own = stripes_[thread_stripe::current() % stripe_count];
             found f;
-            bool is_full = false;
             {
                 const std::scoped_lock lock(own.mutex);
                 entry* const e = table_.find(hash, below);
                 if (!e)
                     return f;
-                f = {e->self, match_of(*e, now), now >= e->expires_at};
+                f = {e->self, match_of(*e, now), times_.are_used && now >= e->expires_at};
                 if (uses && (f.match == cache_match::fresh || f.match == cache_match::due))
-                    is_full = record(own, *e, now, f.is_expired);
+                    record(own, *e, now, f.is_expired);
             }
-            if (is_full)
-                const exclusive_lock drains(*this);
             if (f.match != cache_match::none) [[likely]]
                 return f;
             const exclusive_lock lock(*this);
@@ -337,6 +335,8 @@ public:
 
     cache_match match_of(const entry& e, nanoseconds now) const noexcept
     {
+        if (!times_.are_used) // does not even read the times
+            return cache_match::fresh;
         if (now >= e.idle_until.load(std::memory_order_relaxed))
             return cache_match::none;
         if (now < e.expires_at) {
@@ -377,11 +377,8 @@ private:
         {
             for (stripe& part : stripes_)
                 part.mutex.lock();
-            for (stripe& part : stripes_) {
-                for (std::size_t i = 0; i != part.recorded_size; ++i)
-                    s.eviction_.touch(*part.recorded[i]);
-                part.recorded_size = 0;
-            }
+            for (stripe& part : stripes_)
+                s.report(part);
         }
         exclusive_lock(const exclusive_lock&) = delete;
         exclusive_lock& operator=(const exclusive_lock&) = delete;
@@ -395,16 +392,28 @@ private:
         std::array<stripe, stripe_count>& stripes_;
     };
 
-    // Under the lock of the stripe: records a hit. Returns whether the record is full.
-    static bool record(stripe& own, entry& e, nanoseconds now, bool is_expired) noexcept
+    // Under the lock of the stripe: records a hit.
+    void record(stripe& own, entry& e, nanoseconds now, bool is_expired) noexcept
     {
         ++own.hits;
         own.stale_hits += is_expired ? 1 : 0;
-        if (e.idle_ttl != nanoseconds::max())
+        if (times_.are_used && e.idle_ttl != nanoseconds::max())
             use(e, now);
-        if (own.recorded_size != record_size)
-            own.recorded[own.recorded_size++] = &e;
-        return own.recorded_size == record_size;
+        if (own.recorded_size == record_size) [[unlikely]] {
+            if (!is_reporting_.update([](unsigned& busy) { return std::exchange(busy, 1U) == 0; },
+                                      std::memory_order_acq_rel))
+                return;
+            report(own);
+            is_reporting_.store(0, std::memory_order_release);
+        }
+        own.recorded[own.recorded_size++] = &e;
+    }
+    // Under the lock of a writer, or of the stripe while is_reporting_ is set.
+    void report(stripe& part) noexcept
+    {
+        for (std::size_t i = 0; i != part.recorded_size; ++i)
+            eviction_.touch(*part.recorded[i]);
+        part.recorded_size = 0;
     }
     static void use(entry& e, nanoseconds now) noexcept
     {
@@ -456,6 +465,7 @@ private:
     }
 
     std::array<stripe, stripe_count> stripes_;
+    policy_atomic<Threading, unsigned> is_reporting_{0}; // 1 while a reader uses eviction_
     table table_;
     cache_eviction eviction_;
     figures figures_;

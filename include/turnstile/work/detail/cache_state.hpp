@@ -55,7 +55,7 @@ public:
     {
         const std::size_t n = shards_of(options);
         const std::uint64_t total = capacity(options);
-        const cache_times times{options.refresh_ahead, options.stale_while_revalidate,
+        const cache_times times{uses_time_, options.refresh_ahead, options.stale_while_revalidate,
                                 options.stale_if_error};
         for (std::size_t i = 0; i != n; ++i) {
             const std::uint64_t part = total / n + (i < total % n ? 1 : 0);
