@@ -63,6 +63,8 @@
 #include <turnstile/sync/shared_mutex.hpp>
 #include <turnstile/version.hpp>
 #include <turnstile/work/all.hpp>
+#include <turnstile/work/cache.hpp>
+#include <turnstile/work/cache_options.hpp>
 #include <turnstile/work/cancellation_source.hpp>
 #include <turnstile/work/eviction_policy.hpp>
 #include <turnstile/work/guarded.hpp>
@@ -75,6 +77,8 @@
 #include <turnstile/work/scope.hpp>
 #include <turnstile/work/select.hpp>
 #include <turnstile/work/shared_guarded.hpp>
+#include <turnstile/work/single_flight.hpp>
+#include <turnstile/work/single_flight_stats.hpp>
 #include <turnstile/work/task_group.hpp>
 #include <turnstile/work/task_group_options.hpp>
 #include <turnstile/work/worker_pool.hpp>

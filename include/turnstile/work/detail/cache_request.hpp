@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSL-1.0
+// The wait of cache::async_get and async_refresh. The attempt looks the key up, and finds or makes
+// a flight if there is no value; it then keeps the flight pinned until the operation has ended. A
+// request that was not attempted does not refer to the state, so it may outlive the cache.
+#pragma once
+
+#include <turnstile/detail/wait/start_wait.hpp>
+#include <turnstile/work/detail/cache_loader.hpp>
+#include <turnstile/work/detail/cache_state.hpp>
+#include <turnstile/work/detail/flight_request.hpp>
+
+#include <boost/assert.hpp>
+
+#include <exception>
+#include <memory>
+#include <utility>
+
+namespace turnstile::inline v0_1::detail {
+
+template <class Owner, class Make, class Result>
+struct cache_request {
+    using executor_type = typename Owner::executor_type;
+    using threading = typename Owner::threading_policy;
+    using key_type = typename Owner::key_type;
+    using value_type = typename Owner::value_type;
+    using state_type = typename Owner::state_type;
+    using entry = typename state_type::entry;
+    using result_type = Result;
+    using waiter_type = flight_waiter<threading>;
+    static constexpr request_traits traits{
+        .refundable = true, .result = result_source::outcome, .reports_exception = true};
+    static constexpr bool copies = !std::is_same_v<Result, std::shared_ptr<const value_type>>;
+
+    Owner* owner;
+    state_type* state_ptr;
+    movable_box<key_type> boxed_key;
+    Make make;
+    bool is_refresh = false; // loads also if there is a value
+    std::exception_ptr* exception = nullptr;
+    std::shared_ptr<entry> hit{};
+    flight_pin<threading> pin{};
+
+    const executor_type& executor() const noexcept { return owner->executor(); }
+    state_type& state() const noexcept { return *state_ptr; }
+
+    wait_decision try_now()
+    {
+        BOOST_ASSERT(&owner->state() == state_ptr); // checks the strand
+        const key_type& key = boxed_key.get();
+        const std::size_t hash = state_ptr->hash(key);
+        std::shared_ptr<entry> stale;
+        if (!is_refresh) {
+            auto found = state_ptr->look_up(key, hash, true);
+            if (found.match == cache_match::stale) {
+                stale = std::move(found.e);
+            } else if (found.e) [[likely]] {
+                hit = std::move(found.e);
+                if (found.match == cache_match::due) [[unlikely]]
+                    refresh(hash);
+                return wait_decision::granted();
+            }
+        }
+        bool is_own = false;
+        pin = find(hash, is_own, std::move(stale));
+        if (is_own && !is_refresh) {
+            // The load of another caller may have ended after the first look.
+            auto found = state_ptr->look_up(key, hash, true);
+            if (found.e && found.match != cache_match::stale) {
+                hit = std::move(found.e);
+                pin = {};
+                return wait_decision::granted();
+            }
+        }
+        state_ptr->count_miss(hash, is_own);
+        return wait_decision::pending();
+    }
+    void give_back() const noexcept {}
+    void prepare(waiter_type& w) const noexcept
+    {
+        if (pin)
+            w.flights = pin.span();
+    }
+    void keep_exception_in(std::exception_ptr& thrown) noexcept { exception = &thrown; }
+    wait_outcome<result_type> conclude_now() noexcept
+    {
+        return outcome(hit ? std::move(hit) : flight_of(pin).result);
+    }
+    wait_outcome<result_type> conclude(waiter_type&) noexcept { return conclude_now(); }
+
+private:
+    using flight_type = load_flight<entry, threading>;
+
+    static flight_type& flight_of(const flight_pin<threading>& p) noexcept
+    {
+        return static_cast<flight_type&>(*p.get());
+    }
+    flight_pin<threading> find(std::size_t hash, bool& is_own, std::shared_ptr<entry> stale)
+    {
+        const key_type& key = boxed_key.get();
+        flight_type* made = nullptr;
+        flight_state<threading>& flights = *state_ptr;
+        auto found = find_flight<entry>(flights, key, hash, state_ptr->equal(), [&] {
+            boost::intrusive_ptr<flight_type> f =
+                make(hash, key, {owner->executor(), flights, owner->limits()});
+            f->stale = std::move(stale);
+            made = f.get();
+            return f;
+        });
+        is_own = found.get() == made;
+        return found;
+    }
+    // A hit succeeds also if the refresh cannot be started.
+    void refresh(std::size_t hash) noexcept
+    {
+        try {
+            bool is_own = false;
+            const auto p = find(hash, is_own, nullptr);
+            if (is_own)
+                state_ptr->start_refresh(*p.get());
+        } catch (...) {
+        }
+    }
+
+    wait_outcome<result_type> outcome(std::shared_ptr<entry> e) noexcept
+    {
+        auto shared = outcome_of(std::move(e), exception);
+        if constexpr (!copies) {
+            return shared;
+        } else {
+            wait_outcome<result_type> copy{shared.error};
+            try {
+                if (shared.value)
+                    copy.value = wrap(*shared.value);
+            } catch (...) {
+                const failure thrown(std::current_exception());
+                copy.error = thrown.code();
+                if (exception)
+                    *exception = thrown.exception();
+            }
+            return copy;
+        }
+    }
+    static typename nothrow_movable<Result>::type wrap(const value_type& v)
+    {
+        if constexpr (std::is_same_v<typename nothrow_movable<Result>::type,
+                                     std::unique_ptr<Result>>)
+            return std::make_unique<Result>(v);
+        else
+            return v;
+    }
+};
+
+} // namespace turnstile::inline v0_1::detail

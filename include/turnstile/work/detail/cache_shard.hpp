@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: BSL-1.0
+// A shard of a cache: a table of entries, their eviction, and a lock. The hash of a key chooses its
+// shard, so that threads that use different keys seldom meet.
+//
+// An entry is in one block with its key and its value. A reader takes a reference to the entry
+// under the lock, which keeps the value for as long as the reader needs it; then it compares the
+// key without the lock. Since hashes have 64 bits, a second entry with the same hash is rare, and a
+// search is one section under the lock.
+//
+// Readers do not exclude each other: the lock has several stripes, and a reader locks the one of
+// its thread, a writer all of them. A hit changes nothing but its stripe, where it is recorded. The
+// eviction learns of the recorded hits when a record is full, and before each change of the shard,
+// so that it knows of all of them when it chooses a victim.
+//
+// Invariants: an entry in the table owns itself (`self`). A recorded entry is in the table. No key
+// or value is copied, compared or destroyed under the lock: removed entries are collected in a
+// list, which is destroyed without it.
+#pragma once
+
+#include <turnstile/core/clock.hpp>
+#include <turnstile/core/threading.hpp>
+#include <turnstile/detail/util/listener_list.hpp>
+#include <turnstile/work/cache_options.hpp>
+#include <turnstile/work/detail/cache_eviction.hpp>
+#include <turnstile/work/detail/entry_table.hpp>
+#include <turnstile/work/detail/flight.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace turnstile::inline v0_1::detail {
+
+// The links of an entry. They are its first members: with the reference count of the block they
+// fill a cache line, so a search touches one line for each entry that it passes.
+template <class Entry>
+struct cache_links : eviction_entry {
+    explicit cache_links(std::uint64_t h) noexcept : eviction_entry(h, 1) {}
+
+    Entry* next_in_place = nullptr;
+    std::uint64_t number = 0;
+    std::shared_ptr<Entry> self; // while it is in the table; see also removed_entries
+};
+
+template <class Key, class Value>
+struct cache_entry : cache_links<cache_entry<Key, Value>>, flight_cell<Key, Value> {
+    template <class K>
+    cache_entry(std::uint64_t h, K&& k)
+        : cache_links<cache_entry>(h), flight_cell<Key, Value>(std::forward<K>(k))
+    {
+    }
+
+    nanoseconds expires_at = nanoseconds::max();
+    nanoseconds idle_ttl = nanoseconds::max();
+    std::atomic<nanoseconds> idle_until = nanoseconds::max(); // several readers change it
+    std::uint64_t new_weight = 1;
+};
+
+// The stripe of the calling thread, as a number without an upper limit.
+class thread_stripe {
+public:
+    static std::size_t current() noexcept
+    {
+        if (number_ == 0) [[unlikely]]
+            number_ = ++last_;
+        return number_;
+    }
+
+private:
+    static inline std::atomic<std::size_t> last_{0};
+    static inline constinit thread_local std::size_t number_ = 0;
+};
+
+// Entries that were removed from a table, to be destroyed without the lock. The `self` of each owns
+// the one that was removed before it.
+template <class Entry>
+class removed_entries {
+public:
+    removed_entries() noexcept = default;
+    removed_entries(const removed_entries&) = delete;
+    removed_entries& operator=(const removed_entries&) = delete;
+    ~removed_entries() { clear(); }
+
+    void add(Entry& e) noexcept { e.self.swap(last_); }
+    void swap(removed_entries& other) noexcept { last_.swap(other.last_); }
+    void clear() noexcept
+    {
+        // One after the other: the destructor of a long chain would recurse.
+        while (last_) {
+            std::shared_ptr<Entry> next;
+            next.swap(last_->self);
+            last_.swap(next);
+        }
+    }
+
+private:
+    std::shared_ptr<Entry> last_;
+};
+
+template <class Entry>
+struct cache_removal {
+    std::shared_ptr<Entry> entry;
+    removal_cause cause;
+};
+
+// The time rules of a cache.
+struct cache_times {
+    bool are_used = false; // entries can expire
+    nanoseconds refresh_ahead{};
+    nanoseconds stale_while_revalidate{};
+    nanoseconds stale_if_error{};
+};
+
+enum class cache_match : unsigned char {
+    none,
+    fresh,
+    due,   // may be handed out, and must be loaded again
+    stale, // must be loaded again, but replaces a failure
+};
+
+template <class Key, class Value, class Threading>
+class cache_shard {
+public:
+    using entry = cache_entry<Key, Value>;
+    using entry_ptr = std::shared_ptr<entry>;
+    using removed_list = removed_entries<entry>;
+    using table = entry_table<entry>;
+    using listeners_type = listener_list<cache_removal<entry>, Threading>;
+
+    static constexpr std::uint64_t any_number = std::numeric_limits<std::uint64_t>::max();
+
+    struct figures {
+        std::uint64_t misses = 0;
+        std::uint64_t evicted = 0;
+        std::uint64_t expired = 0;
+        std::uint64_t stale_errors = 0;
+    };
+    struct found {
+        entry_ptr e;
+        cache_match match = cache_match::none;
+        bool is_expired = false;
+    };
+
+    cache_shard(eviction_policy policy, std::uint64_t max_weight, std::uint64_t seed,
+                const cache_times& times, listeners_type& listeners)
+        : eviction_(policy, max_weight, seed), times_(times), listeners_(listeners)
+    {
+    }
+    cache_shard(const cache_shard&) = delete;
+    cache_shard& operator=(const cache_shard&) = delete;
+    ~cache_shard()
+    {
+        removed_list removed;
+        take_all(removed, nullptr);
+    }
+
+    // The newest entry with the hash and a number below `below` that is not past all use. `uses`:
+    // it is a hit if it can be handed out.
+    found find(std::uint64_t hash, std::uint64_t below, nanoseconds now, bool uses,
+               removed_list& removed) noexcept
+    {
+        for (;;) {
+            stripe& own = stripes_[thread_stripe::current() % stripe_count];
+            found f;
+            {
+                const std::scoped_lock lock(own.mutex);
+                entry* const e = table_.find(hash, below);
+                if (!e)
+                    return f;
+                f = {e->self, match_of(*e, now), times_.are_used && now >= e->expires_at};
+                if (uses && (f.match == cache_match::fresh || f.match == cache_match::due))
+                    record(own, *e, now, f.is_expired);
+            }
+            if (f.match != cache_match::none) [[likely]]
+                return f;
+            const exclusive_lock lock(*this);
+            if (f.e->is_tracked() && match_of(*f.e, now) == cache_match::none) {
+                ++figures_.expired;
+                remove(*f.e, removal_cause::expired, removed);
+            }
+        }
+    }
+    // The hit was one of another key with the same hash.
+    void take_back_hit(bool was_expired) noexcept
+    {
+        stripe& own = stripes_[thread_stripe::current() % stripe_count];
+        const std::scoped_lock lock(own.mutex);
+        --own.hits;
+        own.stale_hits -= was_expired ? 1 : 0;
+    }
+    // A caller waits for a load. `loads`: it has started it.
+    void count_miss(std::uint64_t hash, bool loads) noexcept
+    {
+        const exclusive_lock lock(*this);
+        ++figures_.misses;
+        if (!loads)
+            eviction_.record_miss(hash);
+    }
+    void count_failure(std::uint64_t hash, bool serves_stale) noexcept
+    {
+        const exclusive_lock lock(*this);
+        eviction_.record_miss(hash);
+        figures_.stale_errors += serves_stale ? 1 : 0;
+    }
+
+    // The newest entry with the hash and a number below `below`, expired or not.
+    entry_ptr find(std::uint64_t hash, std::uint64_t below) noexcept
+    {
+        const std::scoped_lock lock(stripes_[0].mutex);
+        entry* const e = table_.find(hash, below);
+        return e ? e->self : nullptr;
+    }
+    // The number that the next entry will have.
+    std::uint64_t next_number() noexcept
+    {
+        const std::scoped_lock lock(stripes_[0].mutex);
+        return table_.next_number();
+    }
+    // Removes an entry if it is in the table.
+    bool remove(const entry_ptr& e, removal_cause cause, removed_list& removed) noexcept
+    {
+        const exclusive_lock lock(*this);
+        if (!e->is_tracked())
+            return false;
+        remove(*e, cause, removed);
+        return true;
+    }
+    // Inserts an entry, and removes the one with the same key, if there is one. Returns false, and
+    // changes nothing, if there is an entry with the same hash whose number is not below `below`.
+    bool replace(const entry_ptr& made, const entry_ptr& old, std::uint64_t below, nanoseconds now,
+                 removed_list& removed) noexcept
+    {
+        const exclusive_lock lock(*this);
+        entry& e = *made;
+        const entry* const newest = table_.find(e.hash(), any_number);
+        if (newest && newest->number >= below)
+            return false;
+        if (old && old->is_tracked())
+            remove(*old, now < old->expires_at ? removal_cause::replaced : removal_cause::expired,
+                   removed);
+        use(e, now);
+        e.self = made;
+        table_.insert(e);
+        eviction_.insert(e);
+        if (e.new_weight != e.weight())
+            eviction_.reweigh(e, e.new_weight);
+        evict(removed);
+        sweep(now, removed);
+        return true;
+    }
+    // Lets the table grow if it is crowded. Without memory it stays crowded.
+    void grow() noexcept
+    {
+        typename table::storage storage;
+        for (;;) {
+            std::size_t needed = 0;
+            {
+                const exclusive_lock lock(*this);
+                needed = table_.storage_needed();
+                if (needed != 0 && storage.size >= needed) {
+                    table_.grow(storage);
+                    needed = 0;
+                }
+            }
+            if (needed == 0)
+                return;
+            try {
+                storage = table::make_storage(needed);
+            } catch (const std::bad_alloc&) {
+                return;
+            }
+        }
+    }
+
+    void take_all(removed_list& removed, const removal_cause* cause) noexcept
+    {
+        const exclusive_lock lock(*this);
+        table_.clear();
+        eviction_.clear([&](eviction_entry& tracked) noexcept {
+            auto& e = static_cast<entry&>(tracked);
+            if (cause)
+                publish(e, *cause);
+            removed.add(e);
+        });
+    }
+    // Removes the entries that are past all use. Returns their number.
+    std::size_t purge(nanoseconds now, removed_list& removed) noexcept
+    {
+        const exclusive_lock lock(*this);
+        std::size_t n = 0;
+        for (std::size_t i = 0; i != table_.places(); ++i)
+            n += sweep_place(i, now, removed);
+        return n;
+    }
+    // All entries, for a caller that examines them without the lock.
+    std::vector<entry_ptr> entries()
+    {
+        std::vector<entry_ptr> all;
+        for (;;) {
+            all.reserve(size() + size() / 8 + 8);
+            const exclusive_lock lock(*this);
+            if (table_.size() > all.capacity())
+                continue;
+            table_.for_each([&](entry& e) { all.push_back(e.self); });
+            return all;
+        }
+    }
+
+    std::size_t size() noexcept
+    {
+        const exclusive_lock lock(*this);
+        return table_.size();
+    }
+    void add_to(cache_stats& s) noexcept
+    {
+        const exclusive_lock lock(*this);
+        s.entries += table_.size();
+        s.weight += eviction_.weight();
+        for (const stripe& part : stripes_) {
+            s.hits += part.hits;
+            s.stale_hits += part.stale_hits;
+        }
+        s.misses += figures_.misses;
+        s.evicted += figures_.evicted;
+        s.expired += figures_.expired;
+        s.stale_errors += figures_.stale_errors;
+    }
+
+    cache_match match_of(const entry& e, nanoseconds now) const noexcept
+    {
+        if (!times_.are_used) // does not even read the times
+            return cache_match::fresh;
+        if (now >= e.idle_until.load(std::memory_order_relaxed))
+            return cache_match::none;
+        if (now < e.expires_at) {
+            return !e.error && saturating_sub(e.expires_at, times_.refresh_ahead) <= now
+                       ? cache_match::due
+                       : cache_match::fresh;
+        }
+        if (e.error)
+            return cache_match::none;
+        if (now < saturating_add(e.expires_at, times_.stale_while_revalidate))
+            return cache_match::due;
+        return may_replace_failure(e, now) ? cache_match::stale : cache_match::none;
+    }
+    // Whether the value may be handed out because a load has failed.
+    bool may_replace_failure(const entry& e, nanoseconds now) const noexcept
+    {
+        return now < saturating_add(e.expires_at, times_.stale_if_error);
+    }
+
+private:
+    // How many places of the table an insertion examines for entries that have expired.
+    static constexpr std::size_t sweep_length = 2;
+
+    // A stripe of the lock, with the hits of its threads.
+    static constexpr std::size_t stripe_count = Threading::is_confined ? 1 : 4;
+    static constexpr std::size_t record_size = 60;
+    struct alignas(64) stripe {
+        typename Threading::mutex_type mutex;
+        std::uint32_t recorded_size = 0;
+        std::uint64_t hits = 0;
+        std::uint64_t stale_hits = 0;
+        std::array<entry*, record_size> recorded;
+    };
+    // The lock of a writer.
+    class exclusive_lock {
+    public:
+        explicit exclusive_lock(cache_shard& s) noexcept : stripes_(s.stripes_)
+        {
+            for (stripe& part : stripes_)
+                part.mutex.lock();
+            for (stripe& part : stripes_)
+                s.report(part);
+        }
+        exclusive_lock(const exclusive_lock&) = delete;
+        exclusive_lock& operator=(const exclusive_lock&) = delete;
+        ~exclusive_lock()
+        {
+            for (stripe& part : stripes_)
+                part.mutex.unlock();
+        }
+
+    private:
+        std::array<stripe, stripe_count>& stripes_;
+    };
+
+    // Under the lock of the stripe: records a hit.
+    void record(stripe& own, entry& e, nanoseconds now, bool is_expired) noexcept
+    {
+        ++own.hits;
+        own.stale_hits += is_expired ? 1 : 0;
+        if (times_.are_used && e.idle_ttl != nanoseconds::max())
+            use(e, now);
+        if (own.recorded_size == record_size) [[unlikely]] {
+            if (!is_reporting_.update([](unsigned& busy) { return std::exchange(busy, 1U) == 0; },
+                                      std::memory_order_acq_rel))
+                return;
+            report(own);
+            is_reporting_.store(0, std::memory_order_release);
+        }
+        own.recorded[own.recorded_size++] = &e;
+    }
+    // Under the lock of a writer, or of the stripe while is_reporting_ is set.
+    void report(stripe& part) noexcept
+    {
+        for (std::size_t i = 0; i != part.recorded_size; ++i)
+            eviction_.touch(*part.recorded[i]);
+        part.recorded_size = 0;
+    }
+    static void use(entry& e, nanoseconds now) noexcept
+    {
+        e.idle_until.store(saturating_add(now, e.idle_ttl), std::memory_order_relaxed);
+    }
+
+    // Under the lock of a writer.
+    void publish(entry& e, removal_cause cause) noexcept
+    {
+        if (!e.error && listeners_.has_listeners()) [[unlikely]]
+            listeners_.publish({e.self, cause});
+    }
+    void remove(entry& e, removal_cause cause, removed_list& removed) noexcept
+    {
+        eviction_.erase(e);
+        remove_untracked(e, cause, removed);
+    }
+    void remove_untracked(entry& e, removal_cause cause, removed_list& removed) noexcept
+    {
+        table_.erase(e);
+        publish(e, cause);
+        removed.add(e);
+    }
+    void evict(removed_list& removed) noexcept
+    {
+        while (eviction_entry* const victim = eviction_.next_victim()) {
+            ++figures_.evicted;
+            remove_untracked(static_cast<entry&>(*victim), removal_cause::evicted, removed);
+        }
+    }
+    std::size_t sweep_place(std::size_t place, nanoseconds now, removed_list& removed) noexcept
+    {
+        std::size_t n = 0;
+        table_.for_each_at(place, [&](entry& e) {
+            if (match_of(e, now) == cache_match::none) {
+                ++n;
+                ++figures_.expired;
+                remove(e, removal_cause::expired, removed);
+            }
+        });
+        return n;
+    }
+    void sweep(nanoseconds now, removed_list& removed) noexcept
+    {
+        for (std::size_t i = 0; i != sweep_length; ++i) {
+            swept_ = (swept_ + 1) % table_.places();
+            sweep_place(swept_, now, removed);
+        }
+    }
+
+    std::array<stripe, stripe_count> stripes_;
+    policy_atomic<Threading, unsigned> is_reporting_{0}; // 1 while a reader uses eviction_
+    table table_;
+    cache_eviction eviction_;
+    figures figures_;
+    std::size_t swept_ = 0;
+    const cache_times times_;
+    listeners_type& listeners_;
+};
+
+} // namespace turnstile::inline v0_1::detail
