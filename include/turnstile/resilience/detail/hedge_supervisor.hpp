@@ -13,8 +13,6 @@
 #include <turnstile/resilience/hedge_machine.hpp>
 #include <turnstile/resilience/hedge_options.hpp>
 
-#include <boost/asio/recycling_allocator.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -65,7 +63,7 @@ public:
     hedge_supervisor(Handler&& handler, const Executor& executor, Op&& op,
                      std::shared_ptr<hedge_state> state)
         : base(std::move(handler), executor), original_(std::move(op)), state_(std::move(state)),
-          delay_(state_->delay())
+          delay_(state_->delay()), attempts_(attempt_allocator(this->get_allocator()))
     {
     }
 
@@ -80,6 +78,8 @@ private:
     struct attempt_type : base::operation_type {
         std::size_t number = 0;
     };
+    using attempt_allocator = typename std::allocator_traits<
+        typename base::allocator_type>::template rebind_alloc<attempt_type>;
 
     void tell(hedge_event::kind_type kind, std::size_t number) noexcept
     {
@@ -181,7 +181,7 @@ private:
     Op original_;
     std::shared_ptr<hedge_state> state_;
     nanoseconds delay_;
-    std::list<attempt_type, asio::recycling_allocator<attempt_type>> attempts_;
+    std::list<attempt_type, attempt_allocator> attempts_;
     typename Clock::time_point started_{};
     box_type last_failure_;
     bool stopping_ = false;
