@@ -5,6 +5,7 @@
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/operation.hpp>
+#include <turnstile/detail/call/call_coroutine.hpp>
 #include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/detail/call/supervised_call.hpp>
 #include <turnstile/resilience/bulkhead.hpp>
@@ -17,6 +18,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -43,6 +45,18 @@ struct staged_operation {
     auto operator()(Token&& token) const&
     {
         return stage->async_call(Op(op), std::forward<Token>(token));
+    }
+};
+
+// The same for a coroutine that a coroutine awaits: the stages run inside the caller's coroutine.
+template <class Stage, class Op>
+struct staged_coroutine {
+    std::shared_ptr<Stage> stage;
+    Op op;
+
+    auto operator()() && -> std::invoke_result_t<Op>
+    {
+        return stage->async_call(std::move(op), asio::use_awaitable_t<operation_executor_t<Op>>());
     }
 };
 
@@ -201,8 +215,24 @@ public:
         requires(!is_mistaken<Op>)
     auto async_call(Op&& op, Token&& token = Token()) const
     {
+        if constexpr (!detail::called_in_coroutine<Op, Token>)
+            return call(std::decay_t<Op>(std::forward<Op>(op)), token);
+        else if constexpr (sizeof...(Stages) == 0)
+            return detail::run_and_destroy(std::decay_t<Op>(std::forward<Op>(op)));
+        else
+            return wrap<sizeof...(Stages), detail::staged_coroutine>(
+                std::decay_t<Op>(std::forward<Op>(op)))();
+    }
+    template <class Op, class... Rest>
+        requires(is_mistaken<Op>&& detail::no_probe<Rest...>)
+    auto async_call(Op&&, Rest&&...) const { return detail::explain_operation<Op>(); }
+
+private:
+    template <class Op, class Token>
+    auto call(Op op, Token& token) const
+    {
         return detail::supervised_call(
-            executor_, wrap<sizeof...(Stages)>(std::decay_t<Op>(std::forward<Op>(op))),
+            executor_, wrap<sizeof...(Stages), detail::staged_operation>(std::move(op)),
             [](auto handler, const auto& where, auto wrapped) {
                 using handler_type = decltype(handler);
                 if constexpr (detail::needs_executor<handler_type, detail::no_executor>)
@@ -213,11 +243,7 @@ public:
             },
             token);
     }
-    template <class Op, class... Rest>
-        requires(is_mistaken<Op>&& detail::no_probe<Rest...>)
-    auto async_call(Op&&, Rest&&...) const { return detail::explain_operation<Op>(); }
 
-private:
     template <class Stage>
     auto own(std::shared_ptr<Stage> s) const
     {
@@ -230,7 +256,7 @@ private:
     }
 
     // Returns the operation inside the first N stages.
-    template <std::size_t N, class Op>
+    template <std::size_t N, template <class, class> class Staged, class Op>
     auto wrap(Op op) const
     {
         if constexpr (N == 0) {
@@ -238,8 +264,8 @@ private:
         } else {
             using stage_type = std::tuple_element_t<N - 1, std::tuple<Stages...>>;
             if constexpr (stage_for<stage_type, Op>) {
-                return wrap<N - 1>(detail::staged_operation<stage_type, Op>{
-                    std::get<N - 1>(stages_), std::move(op)});
+                return wrap<N - 1, Staged>(
+                    Staged<stage_type, Op>{std::get<N - 1>(stages_), std::move(op)});
             } else {
                 static_assert(detail::is_never<Op>,
                               "A stage of this pipeline cannot run the operation: async_call(op, "

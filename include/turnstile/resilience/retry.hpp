@@ -7,8 +7,10 @@
 #include <turnstile/core/operation.hpp>
 #include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/detail/call/supervised_call.hpp>
+#include <turnstile/detail/util/block_cache.hpp>
 #include <turnstile/detail/util/random.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/resilience/detail/retry_coroutine.hpp>
 #include <turnstile/resilience/detail/retry_supervisor.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/retry_options.hpp>
@@ -56,7 +58,8 @@ public:
     /// Throws `system_error` with `errc::invalid_argument` if an option breaks its rule.
     explicit basic_retry(const std::type_identity_t<Executor>& executor,
                          Options options = Options())
-        : base(executor), options_(std::make_shared<const Options>(std::move(options)))
+        : base(executor), options_(std::allocate_shared<const Options>(
+                              detail::cached_allocator<Options>(), std::move(options)))
     {
         const retry_options& common = detail::common_options(*options_);
         detail::check(common);
@@ -84,7 +87,8 @@ public:
     /// `operation_aborted` if the call is cancelled between two attempts; the exception that a
     /// function of the options throws.
     /// @par Executor
-    /// The handler's associated executor, by default the object's. Attempts run there in a strand.
+    /// The handler's associated executor, by default the object's. Attempts run there in a strand;
+    /// a coroutine that is awaited with `use_awaitable` runs inside the caller's coroutine.
     /// @par Per-operation cancellation
     /// Terminal, partial and total. It is passed on to the outstanding attempt, which is then the
     /// last one, and ends a delay at once.
@@ -94,16 +98,21 @@ public:
     auto async_call(Op&& op, Token&& token = Token())
     {
         using signature = operation_signature_t<Op>;
-        return detail::supervised_call(
-            this->get_executor(), std::forward<Op>(op),
-            [options = options_, state = this->state(),
-             seed = seeds_.fetch_add(1, std::memory_order_relaxed)](auto handler, const auto& where,
-                                                                    auto o) mutable {
-                detail::run_with_retries<Clock, signature>(std::move(handler), where,
-                                                           std::move(options), std::move(o), seed,
-                                                           std::move(state));
-            },
-            token);
+        const std::uint64_t call_seed = seeds_.fetch_add(1, std::memory_order_relaxed);
+        if constexpr (detail::called_in_coroutine<Op, Token>)
+            return detail::retry_in_coroutine<Clock, Options>(
+                detail::call_frame(), options_, std::decay_t<Op>(std::forward<Op>(op)), call_seed,
+                this->state());
+        else
+            return detail::supervised_call(
+                this->get_executor(), std::forward<Op>(op),
+                [options = options_, state = this->state(),
+                 call_seed](auto handler, const auto& where, auto o) mutable {
+                    detail::run_with_retries<Clock, signature>(std::move(handler), where,
+                                                               std::move(options), std::move(o),
+                                                               call_seed, std::move(state));
+                },
+                token);
     }
     template <class Op, class... Rest>
         requires detail::mistaken_repetition<Op, Rest...>
