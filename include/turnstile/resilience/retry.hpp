@@ -114,6 +114,17 @@ public:
                 },
                 token);
     }
+    /// Equivalent to `async_call(op, token)` for an operation that takes the number of the attempt,
+    /// the first of which is 1: a function `op(std::uint32_t)` that returns an `awaitable`, or
+    /// `op(std::uint32_t, token)`.
+    template <detail::takes_attempt_number Op,
+              operation_token_for<detail::numbered_operation<std::decay_t<Op>>> Token =
+                  default_token_t<Executor>>
+    auto async_call(Op&& op, Token&& token = Token())
+    {
+        return async_call(detail::with_attempt_number(std::forward<Op>(op)),
+                          std::forward<Token>(token));
+    }
     template <class Op, class... Rest>
         requires detail::mistaken_repetition<Op, Rest...>
     auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
@@ -162,6 +173,28 @@ auto async_retry(Options options, Op&& op, Token&& token = Token())
     return basic_retry<detail::no_executor, Clock, Options>(detail::no_executor(),
                                                             std::move(options))
         .async_call(std::forward<Op>(op), std::forward<Token>(token));
+}
+
+/// Equivalent to `async_retry` for an operation that takes the number of the attempt; see
+/// `basic_retry::async_call`.
+template <clock_policy Clock = default_clock, class Executor,
+          detail::any_retry_options Options = retry_options, detail::takes_attempt_number Op,
+          operation_token_for<detail::numbered_operation<std::decay_t<Op>>> Token =
+              detail::call_token_t<Executor>>
+auto async_retry(const Executor& executor, Options options, Op&& op, Token&& token = Token())
+{
+    return async_retry<Clock>(executor, std::move(options),
+                              detail::with_attempt_number(std::forward<Op>(op)),
+                              std::forward<Token>(token));
+}
+template <clock_policy Clock = default_clock, detail::any_retry_options Options = retry_options,
+          detail::takes_attempt_number Op,
+          operation_token_for<detail::numbered_operation<std::decay_t<Op>>> Token =
+              asio::use_awaitable_t<>>
+auto async_retry(Options options, Op&& op, Token&& token = Token())
+{
+    return async_retry<Clock>(std::move(options), detail::with_attempt_number(std::forward<Op>(op)),
+                              std::forward<Token>(token));
 }
 
 template <class Executor, detail::any_retry_options Options = retry_options, class Op,

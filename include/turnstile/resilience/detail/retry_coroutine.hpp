@@ -7,6 +7,7 @@
 
 #include <turnstile/core/operation.hpp>
 #include <turnstile/detail/call/call_coroutine.hpp>
+#include <turnstile/detail/call/numbered_operation.hpp>
 #include <turnstile/detail/util/saturating_time.hpp>
 #include <turnstile/resilience/detail/retry_course.hpp>
 #include <turnstile/resilience/detail/timeout_token.hpp>
@@ -73,12 +74,13 @@ auto retry_in_coroutine(call_frame, std::shared_ptr<const Options> options, Op o
         std::exception_ptr thrown;
         try {
             if (limit.delay != nanoseconds::max()) {
-                co_await await_limited<Clock>(call_frame(), Op(original), limit, results);
+                co_await await_limited<Clock>(
+                    call_frame(), numbered_copy(original, course.attempt()), limit, results);
             } else if constexpr (std::is_void_v<value_type>) {
-                co_await Op(original)();
+                co_await numbered_copy(original, course.attempt())();
                 results.emplace();
             } else {
-                results.emplace(nullptr, co_await Op(original)());
+                results.emplace(nullptr, co_await numbered_copy(original, course.attempt())());
             }
         } catch (...) {
             thrown = std::current_exception();

@@ -71,6 +71,9 @@ public:
                     : timeout_name{"retry: total_timeout", options.total_timeout}};
     }
 
+    // The number of the current attempt.
+    std::uint32_t attempt() const noexcept { return machine_.attempt(); }
+
     // The attempt has ended. Returns the delay before the next one, or nothing if this result is
     // the result of the call.
     std::optional<nanoseconds> end_attempt(const typename traits::tuple& result, bool is_cancelled)

@@ -6,6 +6,7 @@
 // timer of a delay is.
 #pragma once
 
+#include <turnstile/detail/call/numbered_operation.hpp>
 #include <turnstile/detail/call/supervisor.hpp>
 #include <turnstile/resilience/detail/retry_course.hpp>
 #include <turnstile/resilience/detail/timeout_supervisor.hpp>
@@ -47,12 +48,13 @@ private:
         const named_limit<Clock> limit = course_.begin_attempt();
         this->start_operation(operation_, [&](auto handler) {
             if (limit.delay == nanoseconds::max())
-                return initiate(Op(original_), this->strand(), std::move(handler));
-            run_with_timeout<Signature>(std::move(handler), this->strand(), limit,
-                                        asio::cancellation_type::all,
-                                        [&](const auto& strand, auto inner) {
-                                            initiate(Op(original_), strand, std::move(inner));
-                                        });
+                return initiate(numbered_copy(original_, course_.attempt()), this->strand(),
+                                std::move(handler));
+            run_with_timeout<Signature>(
+                std::move(handler), this->strand(), limit, asio::cancellation_type::all,
+                [&](const auto& strand, auto inner) {
+                    initiate(numbered_copy(original_, course_.attempt()), strand, std::move(inner));
+                });
         });
     }
 
