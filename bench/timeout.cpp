@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The cost of a time limit, and of a retry that is not needed.
+// The cost of a time limit, of a retry that is not needed, and of pipelines.
+#include "support/coroutine_calls.hpp"
 #include "support/enroll.hpp"
 #include "support/timeouts.hpp"
 
@@ -21,6 +22,13 @@ void enroll_as(const std::string& name)
     enroll_as<no_limit>("timeout/floor");
     enroll_as<first_attempt>("retry/ours");
     enroll_as<no_limit>("retry/floor");
+    enroll_as<limited_coroutine>("timeout_coroutine/ours");
+    enroll_as<spawned_coroutine>("timeout_coroutine/co_spawn");
+    enroll_as<direct_coroutine>("timeout_coroutine/floor");
+    enroll_as<coroutine_through<turnstile::retry>>("retry_coroutine/ours");
+    enroll_as<coroutine_through_pipeline<&four_stages>>("pipeline_4/ours");
+    enroll_as<coroutine_through_pipeline<&six_stages>>("pipeline_6/ours");
+    enroll_as<spawned_coroutine>("pipeline_6/co_spawn");
     return true;
 }();
 

@@ -5,6 +5,7 @@
 #include "../support/barriers.hpp"
 #include "../support/breakers.hpp"
 #include "../support/cancelled_waits.hpp"
+#include "../support/coroutine_calls.hpp"
 #include "../support/counters.hpp"
 #include "../support/fanout_workloads.hpp"
 #include "../support/meter.hpp"

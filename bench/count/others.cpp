@@ -14,6 +14,9 @@ bool post(std::int64_t n)
 
 constexpr workload workloads[] = {
     {"timer_timeout", &limit<timer_by_hand>},
+    {"posted_operation", &limit<no_limit>},
+    {"coroutine", &limit<direct_coroutine>},
+    {"spawned_coroutine", &limit<spawned_coroutine>},
     {"hand_breaker", &pass_circuit<hand_made_breaker>},
     {"channel_lock", &lock<channel_gate<channel>>},
     {"channel_contended", &crowded<channel_gate<channel>>},

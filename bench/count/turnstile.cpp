@@ -10,6 +10,12 @@ namespace {
 constexpr workload workloads[] = {
     {"timeout", &limit<timeout_after>},
     {"retry", &limit<first_attempt>},
+    {"timeout_coroutine", &limit<limited_coroutine>},
+    {"retry_coroutine", &limit<coroutine_through<turnstile::retry>>},
+    {"breaker_coroutine", &limit<coroutine_through<turnstile::circuit_breaker>>},
+    {"bulkhead_coroutine", &limit<coroutine_through<turnstile::bulkhead>>},
+    {"pipeline_of_4", &limit<coroutine_through_pipeline<&four_stages>>},
+    {"pipeline_of_6", &limit<coroutine_through_pipeline<&six_stages>>},
     {"breaker", &pass_circuit<turnstile_breaker<turnstile::circuit_breaker, in_a_row>>},
     {"breaker_count", &pass_circuit<turnstile_breaker<turnstile::circuit_breaker, last_hundred>>},
     {"bulkhead", &lock<turnstile_bulkhead<turnstile::bulkhead>>},

@@ -18,6 +18,7 @@ COLUMNS = {
     "concurrent_channel": "concurrent_channel",
     "timer": "timer idiom",
     "cancel_after": "asio::cancel_after",
+    "co_spawn": "co_spawn",
     "by_hand": "std::mutex by hand",
     "std_mutex": "std::mutex",
 }
@@ -71,6 +72,10 @@ ROWS = [
     ("bytes_key", "a key, of 1,000,000 (bytes)", None),
     ("timeout", "a time limit on what completes at once", "timeout"),
     ("retry", "a retry that is not needed", "retry"),
+    ("timeout_coroutine", "a time limit on a coroutine", "timeout_coroutine"),
+    ("retry_coroutine", "a retry of a coroutine, not needed", "timeout_coroutine"),
+    ("pipeline_4", "a coroutine in a pipeline of 4 stages", "timeout_coroutine"),
+    ("pipeline_6", "the same, and 2 time limits", "timeout_coroutine"),
     ("bytes_mutex", "a mutex (bytes)", None),
     ("bytes_event", "an event (bytes)", None),
     ("bytes_coroutine", "a waiting coroutine (bytes)", "bytes_coroutine"),
@@ -325,10 +330,10 @@ AIMS = [  # workload, competitor, how many times as long as ours it must take
 
 
 # Where memory is asked for: ten coroutines, or ninety, yield at the same time, and Asio keeps the
-# memory of two such posts; a oneshot is made anew each time; a new key needs memory; a time limit,
-# or a retry, has a block of its own for each call; and co_spawn makes several frames.
+# memory of two such posts; a oneshot is made anew each time; a new key needs memory; and co_spawn
+# makes several frames.
 ALLOCATES = ("semaphore", "semaphore_2_threads", "bulkhead_contended", "read_mostly", "oneshot",
-             "rate_come_and_go", "timeout", "retry", "child", "child_yields", "limited_children",
+             "rate_come_and_go", "child", "child_yields", "limited_children",
              "keyed_lock", "job", "job_yields", "job_2_threads", "job_yields_2_threads",
              "pool_contended", "pool_contended_2_threads")
 

@@ -558,17 +558,23 @@ BOOST_AUTO_TEST_CASE(all_memory_of_the_handler_is_free_when_it_is_called)
     BOOST_TEST(plan.allocated > 0U);
 }
 
-BOOST_AUTO_TEST_CASE(without_memory_for_the_delay_there_is_no_retry)
+BOOST_AUTO_TEST_CASE(the_delay_needs_no_memory)
 {
     kit::allocation_plan plan;
     turnstile::async_retry<manual_clock>(
         io.get_executor(), options, operation,
-        asio::bind_allocator(kit::failing_allocator<char>(plan), done.handler([](int) {})));
+        asio::bind_allocator(kit::failing_allocator<char>(plan),
+                             done.handler([this](int v) { value = v; })));
     poll();
     plan.fail = true;
     operation.fail(0, refused);
+    poll();
+    plan.fail = false;
+    advance(1h);
+    BOOST_TEST(operation.started() == 2U);
+    operation.succeed(1, 7);
     kit::run(io);
-    BOOST_TEST(done.error() == make_error_code(boost::system::errc::not_enough_memory));
+    BOOST_TEST(value == 7);
     BOOST_TEST(plan.live() == 0U);
 }
 

@@ -13,6 +13,7 @@
 #include <turnstile/resilience/bulkhead_options.hpp>
 #include <turnstile/resilience/detail/admitted_call.hpp>
 #include <turnstile/resilience/detail/bulkhead_state.hpp>
+#include <turnstile/resilience/detail/coroutine_call.hpp>
 #include <turnstile/resilience/detail/permitted_call.hpp>
 
 #include <cstdint>
@@ -236,9 +237,14 @@ private:
         using admitted = detail::admitted_call<state_type*, detail::bulkhead_ticket>;
         using call_request = detail::bulkhead_request<Executor, state_type, Threading, admitted>;
         using wrap = detail::report_on_completion<operation_signature_t<Op>, admitted, Classify>;
-        return detail::call_when_permitted(call_request{&this->executor(), &this->state()},
-                                           std::forward<Op>(op), std::forward<Token>(token),
-                                           wrap{std::move(classify)});
+        const call_request place{&this->executor(), &this->state()};
+        if constexpr (detail::called_in_coroutine<Op, Token>)
+            return detail::call_in_coroutine(detail::call_frame(), place,
+                                             std::decay_t<Op>(std::forward<Op>(op)),
+                                             std::move(classify));
+        else
+            return detail::call_when_permitted(
+                place, std::forward<Op>(op), std::forward<Token>(token), wrap{std::move(classify)});
     }
 };
 

@@ -15,6 +15,7 @@
 #include <turnstile/resilience/detail/admitted_call.hpp>
 #include <turnstile/resilience/detail/circuit_breaker_call.hpp>
 #include <turnstile/resilience/detail/circuit_breaker_state.hpp>
+#include <turnstile/resilience/detail/coroutine_call.hpp>
 #include <turnstile/resilience/rejection.hpp>
 
 #include <type_traits>
@@ -235,9 +236,14 @@ private:
     template <class Op, class Classify, class Token>
     auto call(Op&& op, Classify classify, Token&& token)
     {
-        return asio::async_initiate<Token, operation_signature_t<Op>>(
-            detail::circuit_breaker_initiation<Executor, state_type>(this->executor(), block()),
-            token, std::forward<Op>(op), std::move(classify));
+        if constexpr (detail::called_in_coroutine<Op, Token>)
+            return detail::call_in_coroutine(
+                detail::call_frame(), detail::circuit_breaker_call_request<state_type>{&block()},
+                std::decay_t<Op>(std::forward<Op>(op)), std::move(classify));
+        else
+            return asio::async_initiate<Token, operation_signature_t<Op>>(
+                detail::circuit_breaker_initiation<Executor, state_type>(this->executor(), block()),
+                token, std::forward<Op>(op), std::move(classify));
     }
 };
 

@@ -90,6 +90,17 @@ public:
             },
             token);
     }
+    /// Equivalent to `async_call(op, token)` for an operation that takes the number of the attempt,
+    /// the first of which is 1: a function `op(std::uint32_t)` that returns an `awaitable`, or
+    /// `op(std::uint32_t, token)`.
+    template <detail::takes_attempt_number Op,
+              operation_token_for<detail::numbered_operation<std::decay_t<Op>>> Token =
+                  default_token_t<Executor>>
+    auto async_call(Op&& op, Token&& token = Token())
+    {
+        return async_call(detail::with_attempt_number(std::forward<Op>(op)),
+                          std::forward<Token>(token));
+    }
     template <class Op, class... Rest>
         requires detail::mistaken_repetition<Op, Rest...>
     auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }

@@ -7,9 +7,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 namespace turnstile::inline v0_1 {
+
+class retry_budget;
 
 /// Options of a hedge. Constructors and `async_hedge` check them, and throw `system_error` with
 /// `errc::invalid_argument` and a text that names the member.
@@ -24,6 +27,9 @@ struct hedge_options {
     std::optional<double> percentile = std::nullopt;
     /// Maximum number of attempts, the first included. Must be in [1, 16].
     std::uint32_t max_attempts = 2;
+    /// If set, each further attempt takes a token of this budget, and each call adds its part, as
+    /// the calls and attempts of a retry do. Without a token no further attempt begins.
+    std::shared_ptr<retry_budget> budget = nullptr;
 };
 
 /// An event of an attempt other than the first.

@@ -6,8 +6,8 @@
 #include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/resilience/bandwidth.hpp>
+#include <turnstile/resilience/detail/coroutine_call.hpp>
 #include <turnstile/resilience/detail/keyed_rate_limiter_shard.hpp>
-#include <turnstile/resilience/detail/permitted_call.hpp>
 #include <turnstile/resilience/detail/rate_limiter_request.hpp>
 #include <turnstile/resilience/gcra.hpp>
 #include <turnstile/resilience/keyed_rate_limiter_options.hpp>
@@ -183,8 +183,8 @@ public:
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(const Key& key, Op&& op, Token&& token = Token())
     {
-        return detail::call_when_permitted(request(*this, key, 1, nanoseconds::max()),
-                                           std::forward<Op>(op), std::forward<Token>(token));
+        return detail::limited_call(request(*this, key, 1, nanoseconds::max()),
+                                    std::forward<Op>(op), std::forward<Token>(token));
     }
     template <class Op, class... Rest>
         requires detail::mistaken_operation<Op, Rest...>

@@ -5,10 +5,12 @@
 #include <turnstile/core/clock.hpp>
 #include <turnstile/core/default_token.hpp>
 #include <turnstile/core/operation.hpp>
+#include <turnstile/detail/call/call_coroutine.hpp>
 #include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/detail/call/supervised_call.hpp>
 #include <turnstile/resilience/bulkhead.hpp>
 #include <turnstile/resilience/circuit_breaker.hpp>
+#include <turnstile/resilience/detail/owned_stage.hpp>
 #include <turnstile/resilience/hedge.hpp>
 #include <turnstile/resilience/rate_limiter.hpp>
 #include <turnstile/resilience/retry.hpp>
@@ -17,9 +19,12 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <tuple>
 #include <type_traits>
@@ -34,6 +39,11 @@ struct staged_operation {
     std::shared_ptr<Stage> stage;
     Op op;
 
+    void set_attempt(std::uint32_t attempt) requires passes_attempt_number<Op>
+    {
+        op.set_attempt(attempt);
+    }
+
     template <class Token>
     auto operator()(Token&& token) &&
     {
@@ -43,6 +53,23 @@ struct staged_operation {
     auto operator()(Token&& token) const&
     {
         return stage->async_call(Op(op), std::forward<Token>(token));
+    }
+};
+
+// The same for a coroutine that a coroutine awaits: the stages run inside the caller's coroutine.
+template <class Stage, class Op>
+struct staged_coroutine {
+    std::shared_ptr<Stage> stage;
+    Op op;
+
+    void set_attempt(std::uint32_t attempt) requires passes_attempt_number<Op>
+    {
+        op.set_attempt(attempt);
+    }
+
+    auto operator()() && -> std::invoke_result_t<Op>
+    {
+        return stage->async_call(std::move(op), asio::use_awaitable_t<operation_executor_t<Op>>());
     }
 };
 
@@ -62,8 +89,9 @@ constexpr bool is_repeating<basic_hedge<Executor, Clock>> = true;
 ///
 /// A pipeline is a value; each builder function has the name of the stage's type, and returns a
 /// longer pipeline. Timeouts, retries and hedges belong to the pipeline and its copies. All other
-/// stages belong to the caller, may be shared, and must outlive the pipeline and its outstanding
-/// calls.
+/// stages are passed by reference, or as a `std::shared_ptr`. A stage that is passed by reference
+/// belongs to the caller, may be shared, and must outlive the pipeline and its outstanding calls. A
+/// `shared_ptr` is kept by the pipeline, its copies and its outstanding calls.
 ///
 /// @par Thread safety
 /// That of its stages.
@@ -74,6 +102,7 @@ class basic_pipeline {
     // Whether Op is not an operation, or cannot be copied for a stage that repeats it.
     template <class Op>
     static constexpr bool is_mistaken =
+        !detail::takes_attempt_number<Op> &&
         !((detail::is_repeating<Stages> || ...) ? repeatable_operation<Op> : operation<Op>);
 
 public:
@@ -124,6 +153,12 @@ public:
     {
         return stage(breaker);
     }
+    /// Adds a circuit breaker that the pipeline owns, together with its copies and calls.
+    template <class... Ts>
+    auto circuit_breaker(std::shared_ptr<basic_circuit_breaker<Ts...>> breaker) const
+    {
+        return stage(std::move(breaker));
+    }
     template <class T>
     auto circuit_breaker(T&&) const
     {
@@ -138,6 +173,12 @@ public:
     auto rate_limiter(basic_rate_limiter<Ts...>& limiter) const
     {
         return stage(limiter);
+    }
+    /// Adds a rate limiter that the pipeline owns, together with its copies and calls.
+    template <class... Ts>
+    auto rate_limiter(std::shared_ptr<basic_rate_limiter<Ts...>> limiter) const
+    {
+        return stage(std::move(limiter));
     }
     template <class T>
     auto rate_limiter(T&&) const
@@ -154,6 +195,12 @@ public:
     auto bulkhead(basic_bulkhead<Ts...>& b) const
     {
         return stage(b);
+    }
+    /// Adds a bulkhead that the pipeline owns, together with its copies and calls.
+    template <class... Ts>
+    auto bulkhead(std::shared_ptr<basic_bulkhead<Ts...>> b) const
+    {
+        return stage(std::move(b));
     }
     template <class T>
     auto bulkhead(T&&) const
@@ -172,14 +219,25 @@ public:
     {
         return own(std::shared_ptr<Stage>(std::shared_ptr<void>(), &s));
     }
+    /// Adds any other stage that the pipeline owns, together with its copies and calls.
     template <class Stage>
+    auto stage(std::shared_ptr<Stage> s) const
+    {
+        return own(std::make_shared<detail::owned_stage<Stage>>(std::move(s)));
+    }
+    /// Adds a stage by value, such as the result of `rate_limiter::stage_for`.
+    template <class Stage>
+        requires(!std::is_lvalue_reference_v<Stage> && std::move_constructible<Stage>)
+    auto stage(Stage&& s) const { return stage(std::make_shared<Stage>(std::move(s))); }
+    template <class Stage>
+        requires(!std::move_constructible<Stage>)
     void stage(const Stage&&) const = delete; // a temporary does not outlive the pipeline
 
     /// Returns the stage number `I`, counted from the outside, for example for its `stats()`.
     template <std::size_t I>
     auto& get() const noexcept
     {
-        return *std::get<I>(stages_);
+        return detail::unwrap_stage(*std::get<I>(stages_));
     }
 
     /// Runs an operation inside all stages. A pipeline is a stage itself.
@@ -201,8 +259,35 @@ public:
         requires(!is_mistaken<Op>)
     auto async_call(Op&& op, Token&& token = Token()) const
     {
+        if constexpr (!detail::called_in_coroutine<Op, Token>)
+            return call(std::decay_t<Op>(std::forward<Op>(op)), token);
+        else if constexpr (sizeof...(Stages) == 0)
+            return detail::run_and_destroy(std::decay_t<Op>(std::forward<Op>(op)));
+        else
+            return wrap<sizeof...(Stages), detail::staged_coroutine>(
+                std::decay_t<Op>(std::forward<Op>(op)))();
+    }
+    /// Equivalent to `async_call(op, token)` for an operation that takes the number of the
+    /// attempt, as the innermost retry or hedge counts it: a function `op(std::uint32_t)` that
+    /// returns an `awaitable`, or `op(std::uint32_t, token)`.
+    template <detail::takes_attempt_number Op,
+              operation_token_for<detail::numbered_operation<std::decay_t<Op>>> Token =
+                  default_token_t<Executor>>
+    auto async_call(Op&& op, Token&& token = Token()) const
+    {
+        return async_call(detail::with_attempt_number(std::forward<Op>(op)),
+                          std::forward<Token>(token));
+    }
+    template <class Op, class... Rest>
+        requires(is_mistaken<Op>&& detail::no_probe<Rest...>)
+    auto async_call(Op&&, Rest&&...) const { return detail::explain_operation<Op>(); }
+
+private:
+    template <class Op, class Token>
+    auto call(Op op, Token& token) const
+    {
         return detail::supervised_call(
-            executor_, wrap<sizeof...(Stages)>(std::decay_t<Op>(std::forward<Op>(op))),
+            executor_, wrap<sizeof...(Stages), detail::staged_operation>(std::move(op)),
             [](auto handler, const auto& where, auto wrapped) {
                 using handler_type = decltype(handler);
                 if constexpr (detail::needs_executor<handler_type, detail::no_executor>)
@@ -213,11 +298,7 @@ public:
             },
             token);
     }
-    template <class Op, class... Rest>
-        requires(is_mistaken<Op>&& detail::no_probe<Rest...>)
-    auto async_call(Op&&, Rest&&...) const { return detail::explain_operation<Op>(); }
 
-private:
     template <class Stage>
     auto own(std::shared_ptr<Stage> s) const
     {
@@ -230,7 +311,7 @@ private:
     }
 
     // Returns the operation inside the first N stages.
-    template <std::size_t N, class Op>
+    template <std::size_t N, template <class, class> class Staged, class Op>
     auto wrap(Op op) const
     {
         if constexpr (N == 0) {
@@ -238,8 +319,8 @@ private:
         } else {
             using stage_type = std::tuple_element_t<N - 1, std::tuple<Stages...>>;
             if constexpr (stage_for<stage_type, Op>) {
-                return wrap<N - 1>(detail::staged_operation<stage_type, Op>{
-                    std::get<N - 1>(stages_), std::move(op)});
+                return wrap<N - 1, Staged>(
+                    Staged<stage_type, Op>{std::get<N - 1>(stages_), std::move(op)});
             } else {
                 static_assert(detail::is_never<Op>,
                               "A stage of this pipeline cannot run the operation: async_call(op, "

@@ -7,7 +7,7 @@
 #include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
 #include <turnstile/resilience/bandwidth.hpp>
-#include <turnstile/resilience/detail/permitted_call.hpp>
+#include <turnstile/resilience/detail/coroutine_call.hpp>
 #include <turnstile/resilience/detail/rate_limiter_request.hpp>
 #include <turnstile/resilience/detail/rate_limiter_state.hpp>
 #include <turnstile/resilience/rate_limiter_options.hpp>
@@ -203,12 +203,56 @@ public:
     template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
     auto async_call(Op&& op, Token&& token = Token())
     {
-        return detail::call_when_permitted(request(*this, 1, nanoseconds::max()),
-                                           std::forward<Op>(op), std::forward<Token>(token));
+        return detail::limited_call(request(*this, 1, nanoseconds::max()), std::forward<Op>(op),
+                                    std::forward<Token>(token));
     }
     template <class Op, class... Rest>
         requires detail::mistaken_operation<Op, Rest...>
     auto async_call(Op&&, Rest&&...) { return detail::explain_operation<Op>(); }
+
+    /// The limiter with a weight, as a stage of a pipeline. Must not outlive the limiter.
+    class stage_type {
+    public:
+        using executor_type = Executor;
+
+        executor_type get_executor() const noexcept { return limiter_->get_executor(); }
+
+        /// Equivalent to `async_call` of the limiter, with the permits and the longest wait of the
+        /// stage.
+        template <operation Op, operation_token_for<Op> Token = default_token_t<Executor>>
+        auto async_call(Op&& op, Token&& token = Token()) const
+        {
+            return detail::limited_call(request(*limiter_, permits_, within_), std::forward<Op>(op),
+                                        std::forward<Token>(token));
+        }
+        template <class Op, class... Rest>
+            requires detail::mistaken_operation<Op, Rest...>
+        auto async_call(Op&&, Rest&&...) const { return detail::explain_operation<Op>(); }
+
+    private:
+        friend basic_rate_limiter;
+        stage_type(basic_rate_limiter& limiter, std::uint64_t n, nanoseconds within) noexcept
+            : limiter_(&limiter), permits_(n), within_(within)
+        {
+        }
+
+        basic_rate_limiter* limiter_;
+        std::uint64_t permits_;
+        nanoseconds within_;
+    };
+    /// A stage of a pipeline whose calls take n permits each.
+    [[nodiscard]] stage_type stage_for(std::uint64_t n) noexcept
+    {
+        return stage_type(*this, n, nanoseconds::max());
+    }
+    /// Equivalent to `stage_for(n)`, but a call that would wait longer than `within` for its
+    /// permits fails at once with `errc::rate_limited`. A negative duration counts as zero.
+    template <class Rep, class Period>
+    [[nodiscard]] stage_type stage_for(std::uint64_t n,
+                                       std::chrono::duration<Rep, Period> within) noexcept
+    {
+        return stage_type(*this, n, detail::at_least_zero(within));
+    }
 
     /// Reserves n permits behind all waiters. The reservation says when they may be used; no other
     /// request gets them. `release()` gives them back; destroying the reservation does not.

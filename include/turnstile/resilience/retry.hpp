@@ -7,8 +7,10 @@
 #include <turnstile/core/operation.hpp>
 #include <turnstile/detail/call/mistakes.hpp>
 #include <turnstile/detail/call/supervised_call.hpp>
+#include <turnstile/detail/util/block_cache.hpp>
 #include <turnstile/detail/util/random.hpp>
 #include <turnstile/detail/wait/io_object.hpp>
+#include <turnstile/resilience/detail/retry_coroutine.hpp>
 #include <turnstile/resilience/detail/retry_supervisor.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/retry_options.hpp>
@@ -56,7 +58,8 @@ public:
     /// Throws `system_error` with `errc::invalid_argument` if an option breaks its rule.
     explicit basic_retry(const std::type_identity_t<Executor>& executor,
                          Options options = Options())
-        : base(executor), options_(std::make_shared<const Options>(std::move(options)))
+        : base(executor), options_(std::allocate_shared<const Options>(
+                              detail::cached_allocator<Options>(), std::move(options)))
     {
         const retry_options& common = detail::common_options(*options_);
         detail::check(common);
@@ -84,7 +87,8 @@ public:
     /// `operation_aborted` if the call is cancelled between two attempts; the exception that a
     /// function of the options throws.
     /// @par Executor
-    /// The handler's associated executor, by default the object's. Attempts run there in a strand.
+    /// The handler's associated executor, by default the object's. Attempts run there in a strand;
+    /// a coroutine that is awaited with `use_awaitable` runs inside the caller's coroutine.
     /// @par Per-operation cancellation
     /// Terminal, partial and total. It is passed on to the outstanding attempt, which is then the
     /// last one, and ends a delay at once.
@@ -94,16 +98,32 @@ public:
     auto async_call(Op&& op, Token&& token = Token())
     {
         using signature = operation_signature_t<Op>;
-        return detail::supervised_call(
-            this->get_executor(), std::forward<Op>(op),
-            [options = options_, state = this->state(),
-             seed = seeds_.fetch_add(1, std::memory_order_relaxed)](auto handler, const auto& where,
-                                                                    auto o) mutable {
-                detail::run_with_retries<Clock, signature>(std::move(handler), where,
-                                                           std::move(options), std::move(o), seed,
-                                                           std::move(state));
-            },
-            token);
+        const std::uint64_t call_seed = seeds_.fetch_add(1, std::memory_order_relaxed);
+        if constexpr (detail::called_in_coroutine<Op, Token>)
+            return detail::retry_in_coroutine<Clock, Options>(
+                detail::call_frame(), options_, std::decay_t<Op>(std::forward<Op>(op)), call_seed,
+                this->state());
+        else
+            return detail::supervised_call(
+                this->get_executor(), std::forward<Op>(op),
+                [options = options_, state = this->state(),
+                 call_seed](auto handler, const auto& where, auto o) mutable {
+                    detail::run_with_retries<Clock, signature>(std::move(handler), where,
+                                                               std::move(options), std::move(o),
+                                                               call_seed, std::move(state));
+                },
+                token);
+    }
+    /// Equivalent to `async_call(op, token)` for an operation that takes the number of the attempt,
+    /// the first of which is 1: a function `op(std::uint32_t)` that returns an `awaitable`, or
+    /// `op(std::uint32_t, token)`.
+    template <detail::takes_attempt_number Op,
+              operation_token_for<detail::numbered_operation<std::decay_t<Op>>> Token =
+                  default_token_t<Executor>>
+    auto async_call(Op&& op, Token&& token = Token())
+    {
+        return async_call(detail::with_attempt_number(std::forward<Op>(op)),
+                          std::forward<Token>(token));
     }
     template <class Op, class... Rest>
         requires detail::mistaken_repetition<Op, Rest...>
@@ -153,6 +173,28 @@ auto async_retry(Options options, Op&& op, Token&& token = Token())
     return basic_retry<detail::no_executor, Clock, Options>(detail::no_executor(),
                                                             std::move(options))
         .async_call(std::forward<Op>(op), std::forward<Token>(token));
+}
+
+/// Equivalent to `async_retry` for an operation that takes the number of the attempt; see
+/// `basic_retry::async_call`.
+template <clock_policy Clock = default_clock, class Executor,
+          detail::any_retry_options Options = retry_options, detail::takes_attempt_number Op,
+          operation_token_for<detail::numbered_operation<std::decay_t<Op>>> Token =
+              detail::call_token_t<Executor>>
+auto async_retry(const Executor& executor, Options options, Op&& op, Token&& token = Token())
+{
+    return async_retry<Clock>(executor, std::move(options),
+                              detail::with_attempt_number(std::forward<Op>(op)),
+                              std::forward<Token>(token));
+}
+template <clock_policy Clock = default_clock, detail::any_retry_options Options = retry_options,
+          detail::takes_attempt_number Op,
+          operation_token_for<detail::numbered_operation<std::decay_t<Op>>> Token =
+              asio::use_awaitable_t<>>
+auto async_retry(Options options, Op&& op, Token&& token = Token())
+{
+    return async_retry<Clock>(std::move(options), detail::with_attempt_number(std::forward<Op>(op)),
+                              std::forward<Token>(token));
 }
 
 template <class Executor, detail::any_retry_options Options = retry_options, class Op,

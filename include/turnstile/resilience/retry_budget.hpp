@@ -45,9 +45,9 @@ struct retry_budget_stats {
     double balance;            ///< Tokens after the most recent call or retry.
 };
 
-/// A bucket of tokens, shared by any number of retries. Each call adds a part of a token, each
-/// second adds some, and each retry takes one. Without a token there is no retry, and the call
-/// completes with its failure. The bucket is full at first.
+/// A bucket of tokens, shared by any number of retries and hedges. Each call adds a part of a
+/// token, each second adds some, and each retry or further attempt takes one. Without a token there
+/// is no retry, and the call completes with its failure. The bucket is full at first.
 ///
 /// Times are counted from an arbitrary origin; a time before the latest one adds nothing.
 ///

@@ -7,11 +7,11 @@
 #pragma once
 
 #include <turnstile/core/config.hpp>
+#include <turnstile/detail/util/block_cache.hpp>
 #include <turnstile/detail/util/synchronization.hpp>
 
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/cancellation_type.hpp>
-#include <boost/asio/recycling_allocator.hpp>
 
 #include <memory>
 #include <mutex>
@@ -58,8 +58,8 @@ public:
         auto slot = asio::get_associated_cancellation_slot(handler);
         if (!slot.is_connected())
             return nullptr;
-        auto relay = std::allocate_shared<call_cancellation>(
-            asio::recycling_allocator<call_cancellation>(), t);
+        auto relay =
+            std::allocate_shared<call_cancellation>(cached_allocator<call_cancellation>(), t);
         slot.assign([relay](asio::cancellation_type_t type) { relay->cancel(type); });
         return relay;
     }

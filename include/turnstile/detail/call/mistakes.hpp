@@ -9,6 +9,7 @@
 #pragma once
 
 #include <turnstile/core/operation.hpp>
+#include <turnstile/detail/call/numbered_operation.hpp>
 
 #include <boost/asio/awaitable.hpp>
 
@@ -35,7 +36,8 @@ concept mistaken_operation = !operation<Op> && no_probe<Rest...>;
 
 // An argument that is not an operation that can be started several times.
 template <class Op, class... Rest>
-concept mistaken_repetition = !repeatable_operation<Op> && no_probe<Rest...>;
+concept mistaken_repetition =
+    !repeatable_operation<Op> && !takes_attempt_number<Op> && no_probe<Rest...>;
 
 // The result of a mistaken call. It converts to every type, so that its use is no further error.
 struct any_result {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The common part of timeout, retry and hedge: a supervisor runs operations for the handler of a
 // caller, and can cancel each of them. This class knows neither the handler nor the operations, and
-// is compiled once for many supervisors: it has the strand, the timer and the state word.
+// is compiled once for many supervisors: it has the strand, the deadline and the state word.
 //
 // A cancellation signal must not be emitted while the operation makes progress. Every event (an
 // operation completes, the timer expires, the caller cancels) therefore goes through a strand of
@@ -20,49 +20,44 @@
 
 #include <turnstile/core/clock.hpp>
 #include <turnstile/detail/call/call_cancellation.hpp>
+#include <turnstile/detail/call/deadline_service.hpp>
 #include <turnstile/detail/call/supervisor_word.hpp>
+#include <turnstile/detail/post/posting_executor.hpp>
+#include <turnstile/detail/post/strand_lease.hpp>
+#include <turnstile/detail/post/tasks.hpp>
 
-#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/strand.hpp>
+#include <boost/asio/query.hpp>
 
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 namespace turnstile::inline v0_1::detail {
-
-// A strand on top of an executor. An executor that is a strand is used as it is.
-template <class Executor>
-struct serial {
-    using type = asio::strand<Executor>;
-    static type make(const Executor& executor) { return asio::make_strand(executor); }
-};
-template <class Executor>
-struct serial<asio::strand<Executor>> {
-    using type = asio::strand<Executor>;
-    static type make(const type& executor) noexcept { return executor; }
-};
 
 template <class Executor, class Clock, class Allocator>
 class supervision : private call_cancellation::target {
 public:
     using executor_type = Executor;
-    using strand_type = typename serial<executor_type>::type;
+    using lease_type = strand_lease<Executor>;
+    using strand_type = typename lease_type::executor_type;
     using time_point = typename Clock::time_point;
+    using allocator_type = Allocator;
 
     supervision(const supervision&) = delete;
     supervision& operator=(const supervision&) = delete;
 
     const executor_type& executor() const noexcept { return executor_; }
-    const strand_type& strand() const noexcept { return strand_; }
+    const allocator_type& get_allocator() const noexcept { return allocator_; }
+    const lease_type& lease() const noexcept { return lease_; }
+    const strand_type& strand() const noexcept { return lease_.executor(); }
 
 protected:
     supervision(const Executor& executor, const Allocator& allocator)
-        : allocator_(allocator), executor_(executor),
-          strand_(serial<executor_type>::make(executor_))
+        : allocator_(allocator), executor_(executor), lease_(executor_), deadline_(*this)
     {
     }
     ~supervision()
@@ -90,24 +85,31 @@ protected:
     {
         if (when == time_point::max())
             return;
-        if (!timer_)
-            timer_.emplace(executor_);
-        timer_->expires_at(when);
+        if (!deadlines_)
+            deadlines_ = &asio::use_service<deadline_service<Clock>>(
+                asio::query(executor_, asio::execution::context));
+        word_.join(); // before the timer may expire on another thread
+        bool is_party = false;
         try {
-            timer_->async_wait(timer_handler(*this, ++last_wait_));
+            is_party =
+                deadlines_->start(deadline_, saturating_nanoseconds(when.time_since_epoch()));
         } catch (...) {
-            word_.undrop(); // the timer had no memory, but the other parties continue
+            word_.leave();
             throw;
         }
+        if (!is_party) // it was one before
+            word_.leave();
     }
 
     void stop_timer() noexcept
     {
-        try {
-            if (timer_)
-                timer_->cancel();
-        } catch (...) { // the timer expires, which has no effect
-        }
+        if (!deadlines_)
+            return;
+        const auto stopped = deadlines_->stop(deadline_);
+        if (stopped.needs_look)
+            look_for_deadlines();
+        if (stopped.was_waiting)
+            word_.leave(); // the caller is another party
     }
 
     // Has the effect of a timer that expires at once.
@@ -150,6 +152,8 @@ protected:
             if (s->word_.leave())
                 s->last_one_left(on_the_strand);
         }
+        // The party continues without this object.
+        void detach() noexcept { self_ = nullptr; }
 
         // This party will not complete. The supervisor stops the timer; if the initiating function
         // is still running, it does so at its end.
@@ -175,10 +179,13 @@ protected:
         using allocator_type = Allocator;
 
         explicit party_handler(supervision& s) noexcept : allocator_(s.allocator_), party_(s) {}
+        explicit party_handler(party&& p) noexcept : allocator_(p->allocator_), party_(std::move(p))
+        {
+        }
         party_handler(party_handler&&) noexcept = default;
         ~party_handler() { party_.drop(); }
 
-        executor_type get_executor() const noexcept { return party_->strand_; }
+        executor_type get_executor() const noexcept { return party_->strand(); }
         // A copy, because Asio calls this also after a move of the handler.
         allocator_type get_allocator() const noexcept { return allocator_; }
 
@@ -189,20 +196,43 @@ protected:
         party party_;
     };
 
-    class timer_handler : public party_handler {
+    // Brings the expired timer to the strand.
+    class expiry_handler : public party_handler {
     public:
-        timer_handler(supervision& s, unsigned wait) noexcept : party_handler(s), wait_(wait) {}
+        using party_handler::party_handler;
 
-        // A wait that a restart of the timer has replaced may still complete without an error.
-        void operator()(const error_code& ec)
+        void operator()()
         {
             party p(std::move(this->party_));
-            const bool expired = !ec && wait_ == p->last_wait_;
-            p.arrive(expired ? supervisor_word::expired : 0);
+            switch (p->deadlines_->arrive(p->deadline_)) {
+            case deadline_scheduler::arrival::expired:
+                return p.arrive(supervisor_word::expired);
+            case deadline_scheduler::arrival::stopped:
+                return p.arrive(0);
+            case deadline_scheduler::arrival::restarted:
+                return p.detach();
+            }
         }
+    };
+
+    // The timer. While it is waiting or fired, it is a party.
+    class call_deadline final : public deadline_entry {
+    public:
+        explicit call_deadline(supervision& s) noexcept : deadline_entry(&run), self_(&s) {}
 
     private:
-        unsigned wait_;
+        bool post() noexcept override { return self_->try_post(*this); }
+
+        static void run(intrusive_task& task, task_action action)
+        {
+            party p(*static_cast<call_deadline&>(task).self_, std::adopt_lock);
+            if (action == task_action::destroy)
+                return p.drop();
+            const strand_type strand = p->strand();
+            asio::dispatch(strand, expiry_handler(std::move(p)));
+        }
+
+        supervision* self_;
     };
 
     // The party of the initiating function.
@@ -243,17 +273,35 @@ private:
     {
         const executor_type executor = p->executor_;
         asio::dispatch(executor, [p = std::move(p), events]() mutable {
-            const strand_type strand = p->strand_;
+            const strand_type strand = p->strand();
             asio::dispatch(strand, [p = std::move(p), events]() mutable { p.arrive(events); });
         });
+    }
+
+    bool try_post(intrusive_task& task) const noexcept
+    {
+        try {
+            return posting_executor(executor_).post(task);
+        } catch (...) {
+            return false;
+        }
+    }
+
+    void look_for_deadlines() noexcept
+    {
+        try {
+            deadlines_->look_again(posting_executor(executor_));
+        } catch (...) {
+            deadlines_->look_again(posting_executor());
+        }
     }
 
     // Called by the initiating function if there are events: posts a helper, which opens the word
     // and handles the events.
     //
-    // Without memory for the helper, the party of the timer handles them, because its handler needs
-    // no memory to be called. If the timer has no party, the initiating function throws, as if the
-    // operation had not been started. The word is not open yet, so no other thread uses the timer.
+    // Without memory for the helper, the party of the timer handles them: it is recalled, and needs
+    // no memory for that. If the timer is no party, the initiating function throws, as if the
+    // operation had not been started.
     void look_on_the_strand(party p)
     {
         try {
@@ -263,7 +311,8 @@ private:
                 bring_home(std::move(helper), 0);
             });
         } catch (...) {
-            stop_timer();
+            if (deadlines_)
+                deadlines_->recall(deadline_);
             if (!word_.open_unless_last())
                 throw;
         }
@@ -315,13 +364,12 @@ private:
     }
 
     bool looking_ = false;
-    unsigned last_wait_ = 0; // the number of the current wait of the timer
     [[no_unique_address]] Allocator allocator_;
     executor_type executor_;
-    strand_type strand_;
+    lease_type lease_;
     std::shared_ptr<call_cancellation> relay_;
-    std::optional<asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, executor_type>>
-        timer_;
+    deadline_service<Clock>* deadlines_ = nullptr; // set when the timer is started
+    call_deadline deadline_;
 };
 
 } // namespace turnstile::inline v0_1::detail

@@ -18,6 +18,7 @@
 #include <turnstile/detail/call/supervision.hpp>
 #include <turnstile/detail/post/handler_executor.hpp>
 #include <turnstile/detail/post/tasks.hpp>
+#include <turnstile/detail/util/block_cache.hpp>
 
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -115,7 +116,7 @@ private:
             } catch (...) {
                 thrown = std::current_exception();
             }
-            if (p->strand().running_in_this_thread()) [[likely]]
+            if (p->lease().is_current()) [[likely]]
                 return complete(std::move(p), *operation_, std::move(box), std::move(thrown));
             // Some operations do not complete on the associated executor of their handler.
             const auto strand = p->strand();
@@ -146,6 +147,16 @@ private:
     };
 };
 
+// The allocator of a call: that of the handler, or by default a cache for the blocks of calls.
+template <class Handler>
+using call_allocator_t = asio::associated_allocator_t<Handler, cached_allocator<void>>;
+
+template <class Handler>
+call_allocator_t<Handler> call_allocator(const Handler& handler) noexcept
+{
+    return asio::get_associated_allocator(handler, cached_allocator<void>());
+}
+
 // The first base class, and so destroyed last, because the handler may own the execution context.
 template <class Handler>
 struct handler_holder {
@@ -153,18 +164,17 @@ struct handler_holder {
 };
 
 template <class Derived, class Signature, class Handler, class Executor, class Clock>
-class supervisor : handler_holder<Handler>,
-                   public supervised_operations<Signature, Executor, Clock,
-                                                asio::associated_allocator_t<Handler>> {
-    using base =
-        supervised_operations<Signature, Executor, Clock, asio::associated_allocator_t<Handler>>;
+class supervisor
+    : handler_holder<Handler>,
+      public supervised_operations<Signature, Executor, Clock, call_allocator_t<Handler>> {
+    using base = supervised_operations<Signature, Executor, Clock, call_allocator_t<Handler>>;
 
 public:
     // Makes a supervisor, and starts it with begin(derived).
     template <class... Args, class Begin>
     static void run(Handler handler, const Executor& executor, Begin&& begin, Args&&... args)
     {
-        Derived& self = *make_in_memory_of<Derived>(handler, [&](void* memory) {
+        Derived& self = *make_with<Derived>(call_allocator(handler), [&](void* memory) {
             return new (memory) Derived(std::move(handler), executor, std::forward<Args>(args)...);
         });
         typename base::initiator initiator(self);
@@ -176,7 +186,7 @@ public:
 protected:
     supervisor(Handler&& handler, const Executor& executor)
         : handler_holder<Handler>{std::move(handler)},
-          base(executor, asio::get_associated_allocator(this->handler_))
+          base(executor, call_allocator(this->handler_))
     {
     }
     ~supervisor() = default;
@@ -212,7 +222,7 @@ private:
     Handler release_handler()
     {
         Handler handler(std::move(this->handler_));
-        destroy_with(handler_allocator<Derived>(handler), static_cast<Derived*>(this));
+        destroy_with(call_allocator(handler), static_cast<Derived*>(this));
         return handler;
     }
 };

@@ -78,6 +78,21 @@ private:
     executor_type strand_;
 };
 
+template <class Inner, bool tracks_work>
+class strand_lease<serial_executor<Inner, tracks_work>> {
+public:
+    using executor_type = serial_executor<Inner, tracks_work>;
+
+    explicit strand_lease(const executor_type& strand) : work_(strand), strand_(strand) {}
+
+    const executor_type& executor() const noexcept { return strand_; }
+    bool is_current() const noexcept { return strand_.running_in_this_thread(); }
+
+private:
+    executor_work<executor_type> work_;
+    executor_type strand_;
+};
+
 // An any_io_executor is searched for an executor that Asio ships. The strand is an any_io_executor
 // itself, so that a coroutine runs on it without another conversion.
 template <>

@@ -37,6 +37,23 @@ struct circuit_breaker_request {
     void prepare(circuit_breaker_waiter& w) const noexcept { w.wanted = wanted; }
 };
 
+// A call, as a request for call_in_coroutine: it is admitted or refused at once.
+template <class State>
+struct circuit_breaker_call_request {
+    using result_type = admitted_call<State*, circuit_breaker_ticket>;
+
+    State* state;
+    circuit_breaker_ticket ticket{};
+    nanoseconds retry_after{};
+
+    wait_decision try_now() noexcept
+    {
+        return state->admit_call(ticket, retry_after) ? wait_decision::granted()
+                                                      : wait_decision::refused(errc::circuit_open);
+    }
+    result_type take_now() const noexcept { return result_type(state, ticket); }
+};
+
 // The initiation of async_call: starts the operation, or completes the call with
 // errc::circuit_open.
 template <class Executor, class State>

@@ -6,14 +6,14 @@
 // have completed.
 #pragma once
 
+#include <turnstile/detail/call/numbered_operation.hpp>
 #include <turnstile/detail/call/supervisor.hpp>
 #include <turnstile/detail/util/saturating_time.hpp>
 #include <turnstile/detail/util/synchronization.hpp>
 #include <turnstile/resilience/detail/supervising_object.hpp>
 #include <turnstile/resilience/hedge_machine.hpp>
 #include <turnstile/resilience/hedge_options.hpp>
-
-#include <boost/asio/recycling_allocator.hpp>
+#include <turnstile/resilience/retry_budget.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +42,23 @@ public:
 
     std::uint32_t max_attempts() const noexcept { return machine_.options().max_attempts; }
 
+    // The budget of further attempts, if there is one.
+    void deposit(nanoseconds now) noexcept
+    {
+        if (const auto& budget = machine_.options().budget)
+            budget->deposit(now);
+    }
+    bool withdraw(nanoseconds now) noexcept
+    {
+        const auto& budget = machine_.options().budget;
+        return !budget || budget->withdraw(now);
+    }
+    void refund() noexcept
+    {
+        if (const auto& budget = machine_.options().budget)
+            budget->refund();
+    }
+
     counter calls{0};
     counter attempts{0};
     counter hedged{0};
@@ -65,13 +82,14 @@ public:
     hedge_supervisor(Handler&& handler, const Executor& executor, Op&& op,
                      std::shared_ptr<hedge_state> state)
         : base(std::move(handler), executor), original_(std::move(op)), state_(std::move(state)),
-          delay_(state_->delay())
+          delay_(state_->delay()), attempts_(attempt_allocator(this->get_allocator()))
     {
     }
 
     void begin()
     {
         hedge_state::count(state_->calls);
+        state_->deposit(now_on<Clock>());
         started_ = Clock::now();
         attempt();
     }
@@ -80,6 +98,8 @@ private:
     struct attempt_type : base::operation_type {
         std::size_t number = 0;
     };
+    using attempt_allocator = typename std::allocator_traits<
+        typename base::allocator_type>::template rebind_alloc<attempt_type>;
 
     void tell(hedge_event::kind_type kind, std::size_t number) noexcept
     {
@@ -109,7 +129,8 @@ private:
         if (attempts_.size() >= 2)
             tell(hedge_event::started, attempts_.size());
         this->start_operation(attempts_.back(), [&](auto handler) {
-            initiate(Op(original_), this->strand(), std::move(handler));
+            initiate(numbered_copy(original_, attempts_.size()), this->strand(),
+                     std::move(handler));
         });
     }
 
@@ -138,16 +159,19 @@ private:
             this->finish(std::move(last_failure_));
     }
 
-    // Without memory for another attempt, the call continues with the attempts it has.
+    // Without a token or memory for another attempt, the call continues with the attempts it has.
     void start_another(std::size_t running)
     {
-        try {
-            attempt();
-        } catch (...) {
-            stopping_ = true;
-            if (running == 0)
-                this->finish(std::move(last_failure_));
+        if (state_->withdraw(now_on<Clock>())) {
+            try {
+                return attempt();
+            } catch (...) {
+                state_->refund();
+            }
         }
+        stopping_ = true;
+        if (running == 0)
+            this->finish(std::move(last_failure_));
     }
 
     // Returns whether the attempt has failed.
@@ -181,7 +205,7 @@ private:
     Op original_;
     std::shared_ptr<hedge_state> state_;
     nanoseconds delay_;
-    std::list<attempt_type, asio::recycling_allocator<attempt_type>> attempts_;
+    std::list<attempt_type, attempt_allocator> attempts_;
     typename Clock::time_point started_{};
     box_type last_failure_;
     bool stopping_ = false;

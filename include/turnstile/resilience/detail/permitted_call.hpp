@@ -50,6 +50,16 @@ auto rejected_result(const error_code& ec, nanoseconds retry_after, const char* 
     }
 }
 
+// A request names its stage if its error codes do not identify it.
+template <class Request>
+constexpr const char* stage_name_of() noexcept
+{
+    if constexpr (requires { Request::stage; })
+        return Request::stage;
+    else
+        return nullptr;
+}
+
 // Completes a refused call: posts the handler to its associated executor, by default `executor`.
 template <class Signature, class Executor, class Handler>
 void reject_call(Handler&& handler, const Executor& executor, errc code, nanoseconds retry_after)
@@ -110,7 +120,7 @@ public:
             return launch_wait(request_, decision,
                                wait_handler{std::forward<Op>(op), request_.executor(),
                                             std::forward<Handler>(handler), std::move(wrap),
-                                            request_.retry_after, stage_name()},
+                                            request_.retry_after, stage_name_of<Request>()},
                                handler_memory());
         const auto start_with = [&](auto&&... permit) {
             detail::start(op_type(std::forward<Op>(op)), request_.executor(),
@@ -131,15 +141,6 @@ public:
     }
 
 private:
-    // A request names its stage if its error codes do not identify it.
-    static constexpr const char* stage_name() noexcept
-    {
-        if constexpr (requires { Request::stage; })
-            return Request::stage;
-        else
-            return nullptr;
-    }
-
     Request request_;
 };
 

@@ -1,47 +1,22 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The supervisor of one call of basic_retry: it starts a copy of the operation for each attempt,
-// evaluates the rules of the options when the attempt completes, and waits for the delay between
-// two attempts. At most one attempt is outstanding, and either an attempt or the timer of a delay
-// is. A token that was withdrawn from the budget for an attempt that does not take place is
-// returned.
+// lets the course of the call decide when the attempt completes (retry_course.hpp), and waits for
+// the delay between two attempts. At most one attempt is outstanding, and either an attempt or the
+// timer of a delay is.
 #pragma once
 
+#include <turnstile/detail/call/numbered_operation.hpp>
 #include <turnstile/detail/call/supervisor.hpp>
-#include <turnstile/resilience/detail/retry_rules.hpp>
+#include <turnstile/resilience/detail/retry_course.hpp>
 #include <turnstile/resilience/detail/timeout_supervisor.hpp>
-#include <turnstile/resilience/retry_machine.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <utility>
 
 namespace turnstile::inline v0_1::detail {
-
-// The state that all calls of one basic_retry share: counters and listeners.
-struct retry_state : supervised_state<retry_event> {
-    counter calls{0};
-    counter attempts{0};
-    counter succeeded{0};
-    counter cancelled{0};
-    counter by_exception{0};
-    counter stopped[5]{}; // indexed by retry_stop_reason
-
-    void stop(retry_stop_reason why) noexcept { count(stopped[static_cast<std::size_t>(why)]); }
-    std::uint64_t stops(retry_stop_reason why) const noexcept
-    {
-        return read(stopped[static_cast<std::size_t>(why)]);
-    }
-};
-
-// The time limit of an attempt: its own, or the rest of the total. `label` says which.
-template <class Clock>
-struct named_limit : time_after<Clock> {
-    timeout_name label;
-    timeout_name name() const noexcept { return label; }
-};
 
 // Runs an operation until it succeeds, or the options allow no further attempt.
 template <class Options, class Op, class Clock, class Signature, class Handler, class Executor>
@@ -50,47 +25,35 @@ class retry_supervisor final
                         Signature, Handler, Executor, Clock> {
     using base = supervisor<retry_supervisor, Signature, Handler, Executor, Clock>;
     using traits = result_traits<Signature>;
-    using result_type = typename base::result_type;
     using box_type = typename base::box_type;
 
 public:
     retry_supervisor(Handler&& handler, const Executor& executor,
                      std::shared_ptr<const Options> options, Op&& op, std::uint64_t seed,
                      std::shared_ptr<retry_state> state)
-        : base(std::move(handler), executor), options_(std::move(options)),
-          original_(std::move(op)), state_(std::move(state)),
-          machine_(common_options(*options_), now(), seed)
+        : base(std::move(handler), executor), original_(std::move(op)),
+          course_(std::move(options), seed, std::move(state))
     {
     }
 
     void begin()
     {
-        retry_state::count(state_->calls);
+        course_.begin();
         attempt();
     }
 
 private:
-    static nanoseconds now() noexcept
-    {
-        return saturating_nanoseconds(Clock::now().time_since_epoch());
-    }
-
     void attempt()
     {
-        retry_state::count(state_->attempts);
-        const nanoseconds limit = machine_.limit(now());
-        const retry_options& options = common_options(*options_);
-        const timeout_name name =
-            limit == options.attempt_timeout
-                ? timeout_name{"retry: attempt_timeout", options.attempt_timeout}
-                : timeout_name{"retry: total_timeout", options.total_timeout};
+        const named_limit<Clock> limit = course_.begin_attempt();
         this->start_operation(operation_, [&](auto handler) {
-            if (limit == nanoseconds::max())
-                return initiate(Op(original_), this->strand(), std::move(handler));
+            if (limit.delay == nanoseconds::max())
+                return initiate(numbered_copy(original_, course_.attempt()), this->strand(),
+                                std::move(handler));
             run_with_timeout<Signature>(
-                std::move(handler), this->strand(), named_limit<Clock>{{limit}, name},
-                asio::cancellation_type::all, [&](const auto& strand, auto inner) {
-                    initiate(Op(original_), strand, std::move(inner));
+                std::move(handler), this->strand(), limit, asio::cancellation_type::all,
+                [&](const auto& strand, auto inner) {
+                    initiate(numbered_copy(original_, course_.attempt()), strand, std::move(inner));
                 });
         });
     }
@@ -106,8 +69,8 @@ private:
         if (!sleeping_ || this->is_finished())
             return;
         if (cancelled_) {
-            machine_.take_back();
-            retry_state::count(state_->cancelled);
+            course_.take_back();
+            course_.count_cancellation();
             return this->finish_with(traits::from_error(asio::error::operation_aborted));
         }
         if (events.expired) {
@@ -116,49 +79,17 @@ private:
         }
     }
 
-    // An exception is the result of the call: one of the options' functions threw it, or there is
-    // no memory for the delay.
+    // An exception of the options' functions is the result of the call.
     void completed(box_type&& result)
     {
         try {
-            if (goes_on(*result))
-                return;
+            if (const auto delay = course_.end_attempt(*result, cancelled_))
+                return sleep(*delay);
         } catch (...) {
-            retry_state::count(state_->by_exception);
+            course_.count_exception();
             return this->finish_with(traits::from_failure(std::current_exception()));
         }
         this->finish(std::move(result));
-    }
-
-    bool goes_on(const result_type& result)
-    {
-        const failure reason = traits::failure_of(result);
-        if (cancelled_ || reason.is_cancelled()) {
-            retry_state::count(reason ? state_->cancelled : state_->succeeded);
-            return false;
-        }
-        const retry_advice advice = advise(*options_, reason, result);
-        if (!advice.retryable && !reason) {
-            retry_state::count(state_->succeeded);
-            return false;
-        }
-        const std::uint32_t failed = machine_.attempt();
-        const auto decision = machine_.failed(now(), advice.retryable, advice.delay);
-        if (decision.stop != retry_stop_reason::none) {
-            state_->stop(decision.stop);
-            return false;
-        }
-        try {
-            const retry_event event{failed, decision.delay, reason};
-            if (const auto& on_retry = common_options(*options_).on_retry)
-                on_retry(event);
-            state_->tell(event);
-            sleep(decision.delay);
-        } catch (...) {
-            machine_.take_back();
-            throw;
-        }
-        return true;
     }
 
     // Uses the timer also for a delay of zero: other handlers and a cancellation run between two
@@ -166,13 +97,16 @@ private:
     void sleep(nanoseconds delay)
     {
         sleeping_ = true;
-        this->start_timer(deadline_after<Clock>(Clock::now(), delay));
+        try {
+            this->start_timer(deadline_after<Clock>(Clock::now(), delay));
+        } catch (...) {
+            course_.take_back();
+            throw;
+        }
     }
 
-    std::shared_ptr<const Options> options_;
     Op original_;
-    std::shared_ptr<retry_state> state_;
-    retry_machine machine_;
+    retry_course<Options, Clock, Signature> course_;
     typename base::operation_type operation_;
     bool sleeping_ = false;
     bool cancelled_ = false;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <turnstile/core/threading.hpp>
+#include <turnstile/detail/util/block_cache.hpp>
 #include <turnstile/detail/util/listener_list.hpp>
 
 #include <atomic>
@@ -75,7 +76,8 @@ public:
 protected:
     template <class... Args>
     explicit supervising_object(const Executor& executor, Args&&... args)
-        : executor_(executor), state_(std::make_shared<State>(std::forward<Args>(args)...))
+        : executor_(executor), state_(std::allocate_shared<State>(cached_allocator<State>(),
+                                                                  std::forward<Args>(args)...))
     {
     }
     ~supervising_object() { state_->listeners().close(); }
