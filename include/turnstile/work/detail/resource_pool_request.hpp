@@ -68,10 +68,10 @@ private:
 };
 
 template <class Executor, class State>
-struct pool_request {
+struct resource_request {
     using executor_type = Executor;
     using threading = typename State::threading;
-    using waiter_type = pool_waiter;
+    using waiter_type = resource_waiter;
 
     const Executor* home;
     State* state_ptr;
@@ -81,7 +81,7 @@ struct pool_request {
     State& state() const noexcept { return *state_ptr; }
 
 protected:
-    void prepare_deadline(pool_waiter& w) const noexcept
+    void prepare_deadline(resource_waiter& w) const noexcept
     {
         if (within != nanoseconds::max())
             w.deadline = saturating_add(State::now(), within);
@@ -89,7 +89,7 @@ protected:
 };
 
 template <class Executor, class State, class Lease>
-struct acquire_request : pool_request<Executor, State> {
+struct acquire_request : resource_request<Executor, State> {
     using result_type = Lease;
     static constexpr request_traits traits{
         .refundable = true, .result = result_source::outcome, .reports_exception = true};
@@ -108,7 +108,7 @@ struct acquire_request : pool_request<Executor, State> {
         if (taken)
             this->state_ptr->give_back_unused(*std::exchange(taken, nullptr));
     }
-    void prepare(pool_waiter& w) noexcept
+    void prepare(resource_waiter& w) noexcept
     {
         w.where = where;
         w.slot = std::exchange(taken, nullptr); // of a granted try_now()
@@ -117,7 +117,7 @@ struct acquire_request : pool_request<Executor, State> {
     }
     void keep_exception_in(std::exception_ptr& exception) noexcept { thrown = &exception; }
     TURNSTILE_HOT wait_outcome<Lease> conclude_now() noexcept { return conclude(taken, failed); }
-    wait_outcome<Lease> conclude(pool_waiter& w) noexcept { return conclude(w.slot, w.failed); }
+    wait_outcome<Lease> conclude(resource_waiter& w) noexcept { return conclude(w.slot, w.failed); }
 
 private:
     TURNSTILE_HOT wait_outcome<Lease> conclude(pool_slot*& slot, pool_failure& why) noexcept
@@ -135,19 +135,19 @@ private:
 };
 
 template <class Executor, class State>
-struct pool_close_request : pool_request<Executor, State> {
+struct pool_close_request : resource_request<Executor, State> {
     using result_type = void;
     static constexpr request_traits traits{.refundable = true, .result = result_source::outcome};
 
     wait_decision try_now() const noexcept { return this->state_ptr->try_close(); }
     void give_back() const noexcept {}
-    void prepare(pool_waiter& w) const noexcept
+    void prepare(resource_waiter& w) const noexcept
     {
-        w.kind = pool_wait::close;
+        w.kind = resource_wait::close;
         this->prepare_deadline(w);
     }
     wait_outcome<void> conclude_now() const noexcept { return {}; }
-    wait_outcome<void> conclude(pool_waiter& w) const noexcept { return {w.failed.code}; }
+    wait_outcome<void> conclude(resource_waiter& w) const noexcept { return {w.failed.code}; }
 };
 
 } // namespace turnstile::inline v0_1::detail

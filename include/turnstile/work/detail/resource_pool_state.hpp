@@ -45,12 +45,12 @@ struct pool_failure {
     std::exception_ptr exception{};
 };
 
-enum class pool_wait : unsigned char { acquire, close };
+enum class resource_wait : unsigned char { acquire, close };
 
-struct pool_waiter : waiter {
+struct resource_waiter : waiter {
     using waiter::waiter;
 
-    pool_wait kind = pool_wait::acquire;
+    resource_wait kind = resource_wait::acquire;
     nanoseconds deadline = nanoseconds::max();
     nanoseconds since{};
     boost::source_location where;
@@ -61,7 +61,7 @@ struct pool_waiter : waiter {
 };
 
 struct earlier_deadline {
-    bool operator()(const pool_waiter& a, const pool_waiter& b) const noexcept
+    bool operator()(const resource_waiter& a, const resource_waiter& b) const noexcept
     {
         return a.deadline < b.deadline;
     }
@@ -212,9 +212,9 @@ protected:
 
 private:
     using deadline_set = boost::intrusive::multiset<
-        pool_waiter,
-        boost::intrusive::member_hook<pool_waiter, decltype(pool_waiter::deadline_hook),
-                                      &pool_waiter::deadline_hook>,
+        resource_waiter,
+        boost::intrusive::member_hook<resource_waiter, decltype(resource_waiter::deadline_hook),
+                                      &resource_waiter::deadline_hook>,
         boost::intrusive::compare<earlier_deadline>, boost::intrusive::constant_time_size<false>>;
     static constexpr nanoseconds never = nanoseconds::max();
 
@@ -283,8 +283,8 @@ private:
     void schedule_pump() noexcept;
     void expire(ready_list& ready) noexcept;
     void close_locked(ready_list& ready) noexcept;
-    void grant(pool_waiter& w, ready_list& ready) noexcept;
-    void fail(pool_waiter& w, const pool_failure& why, ready_list& ready) noexcept;
+    void grant(resource_waiter& w, ready_list& ready) noexcept;
+    void fail(resource_waiter& w, const pool_failure& why, ready_list& ready) noexcept;
     void fail_after_creation(ready_list& ready) noexcept;
     // The cause of the last failed creation, until one succeeds.
     pool_failure cause() const noexcept
@@ -297,10 +297,10 @@ private:
         std::swap(cause_, failed);
         creation_timed_out_ = false;
     }
-    void leave(pool_waiter& w) noexcept;
-    static pool_waiter& front(waiter_list& list) noexcept
+    void leave(resource_waiter& w) noexcept;
+    static resource_waiter& front(waiter_list& list) noexcept
     {
-        return static_cast<pool_waiter&>(list.front());
+        return static_cast<resource_waiter&>(list.front());
     }
 
     TURNSTILE_NOINLINE wait_decision refusal(pool_failure& failed) noexcept;

@@ -22,9 +22,9 @@ wait_decision resource_pool_state<Threading, Clock>::refusal(pool_failure& faile
 template <class Threading, clock_policy Clock>
 bool resource_pool_state<Threading, Clock>::admit(waiter& w) noexcept
 {
-    auto& p = static_cast<pool_waiter&>(w);
+    auto& p = static_cast<resource_waiter&>(w);
     const nanoseconds now = base::now();
-    if (p.kind == pool_wait::close) {
+    if (p.kind == resource_wait::close) {
         if (machine_.is_drained()) {
             p.grant();
             return true;
@@ -78,23 +78,23 @@ bool resource_pool_state<Threading, Clock>::admit(waiter& w) noexcept
 
 // A pending waiter leaves the queues.
 template <class Threading, clock_policy Clock>
-void resource_pool_state<Threading, Clock>::leave(pool_waiter& w) noexcept
+void resource_pool_state<Threading, Clock>::leave(resource_waiter& w) noexcept
 {
     w.waiter_hook::unlink();
     if (w.deadline_hook.is_linked())
         w.deadline_hook.unlink();
-    if (w.kind == pool_wait::acquire)
+    if (w.kind == resource_wait::acquire)
         --acquiring_;
 }
 
 template <class Threading, clock_policy Clock>
 void resource_pool_state<Threading, Clock>::remove(waiter& w) noexcept
 {
-    leave(static_cast<pool_waiter&>(w));
+    leave(static_cast<resource_waiter&>(w));
 }
 
 template <class Threading, clock_policy Clock>
-void resource_pool_state<Threading, Clock>::grant(pool_waiter& w, ready_list& ready) noexcept
+void resource_pool_state<Threading, Clock>::grant(resource_waiter& w, ready_list& ready) noexcept
 {
     leave(w);
     w.grant();
@@ -102,7 +102,7 @@ void resource_pool_state<Threading, Clock>::grant(pool_waiter& w, ready_list& re
 }
 
 template <class Threading, clock_policy Clock>
-void resource_pool_state<Threading, Clock>::fail(pool_waiter& w, const pool_failure& why,
+void resource_pool_state<Threading, Clock>::fail(resource_waiter& w, const pool_failure& why,
                                                  ready_list& ready) noexcept
 {
     w.failed = why;
@@ -118,7 +118,7 @@ void resource_pool_state<Threading, Clock>::settle(ready_list& ready) noexcept
         return;
     const nanoseconds now = base::now();
     while (acquiring_ != 0) {
-        pool_waiter& w = front(this->queue_);
+        resource_waiter& w = front(this->queue_);
         w.slot = machine_.take(now);
         if (!w.slot)
             break;
@@ -179,8 +179,8 @@ void resource_pool_state<Threading, Clock>::expire(ready_list& ready) noexcept
             fail_after_creation(ready);
     }
     while (!deadlines_.empty() && deadlines_.begin()->deadline <= now) {
-        pool_waiter& w = *deadlines_.begin();
-        if (w.kind == pool_wait::acquire) {
+        resource_waiter& w = *deadlines_.begin();
+        if (w.kind == resource_wait::acquire) {
             ++timed_out_;
             slow_waits_.add(saturating_sub(now, w.since));
             fail(w, machine_.is_down() ? cause() : pool_failure{errc::timed_out}, ready);
@@ -207,7 +207,7 @@ void resource_pool_state<Threading, Clock>::close_locked(ready_list& ready) noex
 {
     machine_.close(base::now());
     while (acquiring_ != 0) {
-        pool_waiter& w = front(this->queue_);
+        resource_waiter& w = front(this->queue_);
         leave(w);
         w.fail(errc::closed);
         ready.push_back(w);
@@ -244,7 +244,7 @@ void resource_pool_state<Threading, Clock>::hand_over(pool_slot& s) noexcept
     // A waiter with a limit may leave the timer to be set.
     if (acquiring_ != 0 && !is_abandoned_ && front(this->queue_).deadline == never &&
         machine_.renew(s, now)) [[likely]] {
-        pool_waiter& w = front(this->queue_);
+        resource_waiter& w = front(this->queue_);
         slow_waits_.add(saturating_sub(now, w.since));
         leave(w);
         w.slot = &s;
@@ -258,7 +258,7 @@ void resource_pool_state<Threading, Clock>::hand_over(pool_slot& s) noexcept
 template <class Threading, clock_policy Clock>
 void resource_pool_state<Threading, Clock>::take_back(waiter& w, ready_list& ready) noexcept
 {
-    auto& p = static_cast<pool_waiter&>(w);
+    auto& p = static_cast<resource_waiter&>(w);
     if (pool_slot* const s = std::exchange(p.slot, nullptr))
         machine_.give_back(*s, base::now(), false);
     settle_in_update(ready);
@@ -267,7 +267,7 @@ void resource_pool_state<Threading, Clock>::take_back(waiter& w, ready_list& rea
 template <class Threading, clock_policy Clock>
 void resource_pool_state<Threading, Clock>::return_handle(waiter& w, ready_list& ready) noexcept
 {
-    auto& p = static_cast<pool_waiter&>(w);
+    auto& p = static_cast<resource_waiter&>(w);
     pool_slot* const s = std::exchange(p.slot, nullptr);
     if (!s)
         return;
