@@ -8,8 +8,10 @@
 #include <atomic>
 #include <exception>
 #include <future>
+#include <memory>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 namespace {
 
@@ -98,6 +100,28 @@ BOOST_AUTO_TEST_CASE(handlers_run_on_a_thread_pool_and_its_strands)
     asio::thread_pool threads(2);
     run_executors(threads);
     threads.join();
+}
+
+// A copy of the operation has a copy of the job.
+BOOST_AUTO_TEST_CASE(deferred_operations_can_be_copied_if_their_job_can)
+{
+    asio::io_context io;
+    int sum = 0;
+    ts::worker_pool<int, int> pool(io, {}, [&](int& job) { return sum += job; });
+    auto submit = pool.async_submit(5, asio::deferred);
+    auto second_submit = submit;
+    std::move(submit)([](error_code ec) { BOOST_TEST(!ec); });
+    std::move(second_submit)([](error_code ec) { BOOST_TEST(!ec); });
+    auto run = pool.async_run(7, asio::deferred);
+    auto second_run = run;
+    std::move(run)([](error_code ec, int) { BOOST_TEST(!ec); });
+    std::move(second_run)([](error_code ec, int) { BOOST_TEST(!ec); });
+    ts::worker_pool<std::unique_ptr<int>> owners(io, {},
+                                                 [&](std::unique_ptr<int>& job) { sum += *job; });
+    owners.async_run(std::make_unique<int>(100),
+                     asio::deferred)([](error_code ec) { BOOST_TEST(!ec); });
+    io.run();
+    BOOST_TEST(sum == 124);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -64,6 +64,8 @@ using pool_job_ptr = std::unique_ptr<pool_job>;
 
 template <class Job>
 struct typed_pool_job : pool_job {
+    using job_type = Job;
+
     template <class J>
     typed_pool_job(int job_priority, J&& j) : pool_job(job_priority), value(std::forward<J>(j))
     {

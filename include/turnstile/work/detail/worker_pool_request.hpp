@@ -33,12 +33,34 @@ struct pool_request {
     State& state() const noexcept { return *state_ptr; }
 };
 
+// The job of a request. A copy of the request, which a copy of a deferred operation makes, has a
+// copy of the job, which must be copyable then. Node is the type of the job.
+template <class Node>
+class requested_job : public pool_job_ptr {
+public:
+    requested_job(pool_job_ptr job) noexcept : pool_job_ptr(std::move(job)) {}
+    requested_job(requested_job&&) noexcept = default;
+    requested_job(const requested_job& other) : pool_job_ptr(copy(other.get())) {}
+    requested_job& operator=(requested_job&&) noexcept = default;
+
+private:
+    static pool_job* copy(const pool_job* job)
+    {
+        if (!job)
+            return nullptr;
+        if constexpr (std::is_copy_constructible_v<typename Node::job_type>)
+            return new Node(job->priority, static_cast<const Node*>(job)->value);
+        else
+            throw_error(errc::invalid_argument, "worker_pool: the job cannot be copied");
+    }
+};
+
 template <class State>
 struct pool_submit_request : pool_request<State> {
     using result_type = void;
     static constexpr request_traits traits{.irrevocable = true, .result = result_source::outcome};
 
-    pool_job_ptr job;
+    requested_job<typed_pool_job<typename State::job_type>> job;
 
     wait_decision try_now() noexcept
     {
@@ -79,7 +101,7 @@ struct pool_run_request : pool_request<State> {
     static constexpr request_traits traits{
         .irrevocable = true, .result = result_source::outcome, .reports_exception = true};
 
-    pool_job_ptr job;
+    requested_job<typename State::job_with_result> job;
     std::exception_ptr* exception = nullptr; // where the exception of the job goes
 
     wait_decision try_now() const noexcept
