@@ -409,7 +409,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_is_thrown_the_exception_of_the_factory
         f.io,
         [&]() -> asio::awaitable<void> {
             try {
-                co_await f.pool->async_acquire();
+                auto lease = co_await f.pool->async_acquire();
+                static_cast<void>(lease);
             } catch (const std::exception& e) {
                 text = e.what();
             }
