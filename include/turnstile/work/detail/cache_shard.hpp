@@ -21,9 +21,9 @@
 #include <turnstile/core/threading.hpp>
 #include <turnstile/detail/util/listener_list.hpp>
 #include <turnstile/work/cache_options.hpp>
+#include <turnstile/work/detail/cache_entry.hpp>
 #include <turnstile/work/detail/cache_eviction.hpp>
 #include <turnstile/work/detail/entry_table.hpp>
-#include <turnstile/work/detail/flight.hpp>
 
 #include <array>
 #include <atomic>
@@ -37,93 +37,6 @@
 #include <vector>
 
 namespace turnstile::inline v0_1::detail {
-
-// The links of an entry. They are its first members: with the reference count of the block they
-// fill a cache line, so a search touches one line for each entry that it passes.
-template <class Entry>
-struct cache_links : eviction_entry {
-    explicit cache_links(std::uint64_t h) noexcept : eviction_entry(h, 1) {}
-
-    Entry* next_in_place = nullptr;
-    std::uint64_t number = 0;
-    std::shared_ptr<Entry> self; // while it is in the table; see also removed_entries
-};
-
-template <class Key, class Value>
-struct cache_entry : cache_links<cache_entry<Key, Value>>, flight_cell<Key, Value> {
-    template <class K>
-    cache_entry(std::uint64_t h, K&& k)
-        : cache_links<cache_entry>(h), flight_cell<Key, Value>(std::forward<K>(k))
-    {
-    }
-
-    nanoseconds expires_at = nanoseconds::max();
-    nanoseconds idle_ttl = nanoseconds::max();
-    std::atomic<nanoseconds> idle_until = nanoseconds::max(); // several readers change it
-    std::uint64_t new_weight = 1;
-};
-
-// The stripe of the calling thread, as a number without an upper limit.
-class thread_stripe {
-public:
-    static std::size_t current() noexcept
-    {
-        if (number_ == 0) [[unlikely]]
-            number_ = ++last_;
-        return number_;
-    }
-
-private:
-    static inline std::atomic<std::size_t> last_{0};
-    static inline constinit thread_local std::size_t number_ = 0;
-};
-
-// Entries that were removed from a table, to be destroyed without the lock. The `self` of each owns
-// the one that was removed before it.
-template <class Entry>
-class removed_entries {
-public:
-    removed_entries() noexcept = default;
-    removed_entries(const removed_entries&) = delete;
-    removed_entries& operator=(const removed_entries&) = delete;
-    ~removed_entries() { clear(); }
-
-    void add(Entry& e) noexcept { e.self.swap(last_); }
-    void swap(removed_entries& other) noexcept { last_.swap(other.last_); }
-    void clear() noexcept
-    {
-        // One after the other: the destructor of a long chain would recurse.
-        while (last_) {
-            std::shared_ptr<Entry> next;
-            next.swap(last_->self);
-            last_.swap(next);
-        }
-    }
-
-private:
-    std::shared_ptr<Entry> last_;
-};
-
-template <class Entry>
-struct cache_removal {
-    std::shared_ptr<Entry> entry;
-    removal_cause cause;
-};
-
-// The time rules of a cache.
-struct cache_times {
-    bool are_used = false; // entries can expire
-    nanoseconds refresh_ahead{};
-    nanoseconds stale_while_revalidate{};
-    nanoseconds stale_if_error{};
-};
-
-enum class cache_match : unsigned char {
-    none,
-    fresh,
-    due,   // may be handed out, and must be loaded again
-    stale, // must be loaded again, but replaces a failure
-};
 
 template <class Key, class Value, class Threading>
 class cache_shard {
