@@ -38,14 +38,15 @@ struct circuit_breaker_request {
 };
 
 // The initiation of async_call: starts the operation, or completes the call with
-// errc::circuit_open.
-template <class Executor, class State>
+// errc::circuit_open. Pointer points to the state, or to an entry of a keyed breaker, which it
+// owns.
+template <class Executor, class Pointer>
 class circuit_breaker_initiation {
 public:
     using executor_type = Executor;
 
-    circuit_breaker_initiation(const Executor& executor, State& state) noexcept
-        : executor_(executor), state_(&state)
+    circuit_breaker_initiation(const Executor& executor, Pointer state) noexcept
+        : executor_(executor), state_(std::move(state))
     {
     }
 
@@ -55,7 +56,7 @@ public:
     void operator()(Handler&& handler, Op&& op, Classify classify) const
     {
         using signature = operation_signature_t<Op>;
-        using call = admitted_call<State*, circuit_breaker_ticket>;
+        using call = admitted_call<Pointer, circuit_breaker_ticket>;
         circuit_breaker_ticket ticket;
         nanoseconds retry_after{};
         if (!state_->admit_call(ticket, retry_after))
@@ -70,7 +71,7 @@ public:
 
 private:
     Executor executor_;
-    State* state_;
+    Pointer state_;
 };
 
 } // namespace turnstile::inline v0_1::detail
