@@ -35,6 +35,8 @@
 #include <turnstile/resilience/hedge.hpp>
 #include <turnstile/resilience/hedge_machine.hpp>
 #include <turnstile/resilience/hedge_options.hpp>
+#include <turnstile/resilience/keyed_circuit_breaker.hpp>
+#include <turnstile/resilience/keyed_circuit_breaker_options.hpp>
 #include <turnstile/resilience/keyed_rate_limiter.hpp>
 #include <turnstile/resilience/keyed_rate_limiter_options.hpp>
 #include <turnstile/resilience/latency_estimator.hpp>

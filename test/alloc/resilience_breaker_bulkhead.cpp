@@ -5,6 +5,7 @@
 
 #include <turnstile/resilience/bulkhead.hpp>
 #include <turnstile/resilience/circuit_breaker.hpp>
+#include <turnstile/resilience/keyed_circuit_breaker.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
@@ -50,6 +51,19 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(permits_of_a_breaker_do_not_allocate_in_any_state,
                        breaker.force_open();
                    }) == 0U);
     }
+}
+
+using keyed_breakers =
+    std::tuple<turnstile::keyed_circuit_breaker<int>, turnstile::local::keyed_circuit_breaker<int>>;
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(permits_of_a_known_key_do_not_allocate, B, keyed_breakers)
+{
+    asio::io_context io;
+    B breaker(io);
+    BOOST_TEST(allocations_of([&] { breaker.try_acquire(1).success(); }) == 0U);
+    BOOST_TEST(allocations_of([&] {
+                   breaker.try_acquire(1).failure(); // until it is open
+               }) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(permits_of_a_bulkhead_do_not_allocate, B, bulkheads)

@@ -5,6 +5,7 @@
 
 #include <turnstile/resilience/bulkhead.hpp>
 #include <turnstile/resilience/circuit_breaker.hpp>
+#include <turnstile/resilience/keyed_circuit_breaker.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
@@ -22,6 +23,39 @@ using turnstile::circuit_state;
 constexpr int rounds = kit::rounds(2000);
 
 BOOST_AUTO_TEST_SUITE(stress_resilience)
+
+// Every thread uses all keys, most of which are forgotten between two uses.
+BOOST_AUTO_TEST_CASE(circuits_of_many_keys)
+{
+    asio::io_context io;
+    turnstile::keyed_circuit_breaker<int> breaker(
+        io, {.window = turnstile::consecutive_failures{2}, .open_for = 0ns});
+    std::atomic<std::uint64_t> events = 0;
+    breaker.add_listener([&](const auto&) { ++events; });
+    std::atomic<std::uint64_t> made = 0;
+    std::atomic<std::uint64_t> requested = 0;
+    kit::on_threads([&](int id) {
+        for (int i = 0; i != rounds * 5; ++i) {
+            const int key = (i * 7 + id) % 97;
+            ++requested;
+            auto permit = breaker.try_acquire(key);
+            made += permit ? 1 : 0;
+            permit.report((i / 97 + key) % 5 == 0 ? turnstile::call_outcome::failure
+                                                  : turnstile::call_outcome::success);
+            if (i % 300 == 0)
+                breaker.purge();
+            if (i % 700 == 0)
+                breaker.force_open(key);
+            if (i % 70 == 0)
+                breaker.reset(key);
+        }
+    });
+    const auto stats = breaker.stats();
+    BOOST_TEST(stats.successes + stats.failures + stats.ignored + stats.late == made);
+    BOOST_TEST(made + stats.rejected == requested);
+    BOOST_TEST(stats.keys <= 97U);
+    BOOST_TEST((events != 0U) == (stats.opened != 0U));
+}
 
 // Every thread may open, probe and close the circuit. Listeners see one unbroken chain of changes,
 // apart from the dropped events, which are counted.

@@ -23,7 +23,7 @@
 
 namespace turnstile::inline v0_1 {
 
-/// Permission to make one call, from `basic_circuit_breaker::try_acquire`. The holder reports the
+/// Permission to make one call, from `try_acquire` of a circuit breaker. The holder reports the
 /// outcome of the call, once. A permit that is destroyed without a report counts as ignored, and
 /// makes room for another probe. A report after the state that admitted the call has ended changes
 /// nothing.
@@ -34,7 +34,7 @@ namespace turnstile::inline v0_1 {
 /// The permit itself: none. Its report counts as a call to the breaker.
 /// @par Destruction
 /// A permit may outlive its breaker and the execution context; its report then changes nothing.
-template <class State>
+template <class Pointer>
 class [[nodiscard]] circuit_breaker_permit {
 public:
     /// An empty permit.
@@ -70,11 +70,13 @@ public:
 private:
     template <class, class, clock_policy>
     friend class basic_circuit_breaker;
-    using call_type = detail::admitted_call<State*, circuit_breaker_ticket>;
+    template <class, class, class, class, class, clock_policy>
+    friend class basic_keyed_circuit_breaker;
+    using call_type = detail::admitted_call<Pointer, circuit_breaker_ticket>;
 
-    explicit circuit_breaker_permit(State& state) noexcept
+    explicit circuit_breaker_permit(const Pointer& state) noexcept
         : call_([&](circuit_breaker_ticket& ticket) {
-              return state.admit_call(ticket, retry_after_) ? &state : nullptr;
+              return state->admit_call(ticket, retry_after_) ? state : Pointer();
           })
     {
     }
@@ -112,7 +114,7 @@ public:
     /// The clock that measures open times, deadlines and slow calls.
     using clock_type = Clock;
     /// The permit that `try_acquire` returns.
-    using permit_type = circuit_breaker_permit<state_type>;
+    using permit_type = circuit_breaker_permit<state_type*>;
 
     /// The same type of breaker for another executor.
     template <class Other>
@@ -179,7 +181,7 @@ public:
     /// Acquires a permit for one call. An empty permit means that the call is refused;
     /// its `retry_after` is the time until the next try. While the circuit is closed, no lock is
     /// taken, and the clock is read only if calls are timed.
-    [[nodiscard]] permit_type try_acquire() noexcept { return permit_type(block()); }
+    [[nodiscard]] permit_type try_acquire() noexcept { return permit_type(&block()); }
 
     /// Equivalent to `try_acquire()`; sets `ec` to `errc::circuit_open` if the permit is empty, and
     /// clears it otherwise.
@@ -238,11 +240,12 @@ private:
     {
         if constexpr (detail::called_in_coroutine<Op, Token>)
             return detail::call_in_coroutine(
-                detail::call_frame(), detail::circuit_breaker_call_request<state_type>{&block()},
+                detail::call_frame(), detail::circuit_breaker_call_request<state_type*>{&block()},
                 std::decay_t<Op>(std::forward<Op>(op)), std::move(classify));
         else
             return asio::async_initiate<Token, operation_signature_t<Op>>(
-                detail::circuit_breaker_initiation<Executor, state_type>(this->executor(), block()),
+                detail::circuit_breaker_initiation<Executor, state_type*>(this->executor(),
+                                                                          &block()),
                 token, std::forward<Op>(op), std::move(classify));
     }
 };

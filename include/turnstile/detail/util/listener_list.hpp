@@ -26,7 +26,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -127,24 +126,25 @@ public:
             return;
         max_queue_size_ = queue_.size() + max_added;
         while (next_ != queue_.size()) {
-            std::optional<published> current(std::move(queue_[next_++]));
-            std::uint64_t last = 0;
-            for (;;) {
-                const auto it = functions_.upper_bound(last);
-                if (it == functions_.end() || it->first > current->last_listener)
-                    break;
-                last = it->first;
-                std::shared_ptr<function> f = it->second;
-                lock.unlock();
-                try {
-                    (*f)(current->event);
-                } catch (...) {
+            {
+                const published current(std::move(queue_[next_++]));
+                std::uint64_t last = 0;
+                for (;;) {
+                    const auto it = functions_.upper_bound(last);
+                    if (it == functions_.end() || it->first > current.last_listener)
+                        break;
+                    last = it->first;
+                    std::shared_ptr<function> f = it->second;
+                    lock.unlock();
+                    try {
+                        (*f)(current.event);
+                    } catch (...) {
+                    }
+                    f.reset(); // destroys the function if it was removed meanwhile
+                    lock.lock();
                 }
-                f.reset(); // destroys the function if it was removed meanwhile
-                lock.lock();
+                lock.unlock(); // the event may own an object of the user
             }
-            lock.unlock();
-            current.reset(); // the event may own an object of the user
             lock.lock();
         }
         clear_queue();

@@ -53,8 +53,8 @@ concept classifier_for = classifies<std::decay_t<F>, operation_signature_t<Op>>:
 // Selects the options' `classify` in place of a classifier for one operation.
 struct default_classifier {};
 
-// An admitted call: the state that admitted it, and its ticket. Pointer is a pointer to the state;
-// the state stays alive because it counts its admitted calls.
+// An admitted call: the state that admitted it, and its ticket. Pointer is a pointer to the state,
+// which stays alive because it counts its admitted calls, or a pointer that owns it.
 template <class Pointer, class Ticket>
 class admitted_call {
 public:
@@ -68,7 +68,7 @@ public:
         requires std::is_invocable_r_v<Pointer, Admit&, Ticket&>
     explicit admitted_call(Admit admit) noexcept : state_(admit(ticket_)) {}
     admitted_call(admitted_call&& other) noexcept
-        : ticket_(other.ticket_), state_(std::exchange(other.state_, nullptr))
+        : ticket_(other.ticket_), state_(std::exchange(other.state_, Pointer()))
     {
     }
     admitted_call& operator=(admitted_call&& other) noexcept
@@ -90,7 +90,7 @@ public:
 
     void report(call_outcome outcome) noexcept
     {
-        if (const Pointer state = std::exchange(state_, nullptr))
+        if (const Pointer state = std::exchange(state_, Pointer()))
             state->report(ticket_, outcome);
     }
 

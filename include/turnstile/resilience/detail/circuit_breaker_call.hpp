@@ -37,12 +37,13 @@ struct circuit_breaker_request {
     void prepare(circuit_breaker_waiter& w) const noexcept { w.wanted = wanted; }
 };
 
-// A call, as a request for call_in_coroutine: it is admitted or refused at once.
-template <class State>
+// A call, as a request for call_in_coroutine: it is admitted or refused at once. Pointer as for
+// circuit_breaker_initiation.
+template <class Pointer>
 struct circuit_breaker_call_request {
-    using result_type = admitted_call<State*, circuit_breaker_ticket>;
+    using result_type = admitted_call<Pointer, circuit_breaker_ticket>;
 
-    State* state;
+    Pointer state;
     circuit_breaker_ticket ticket{};
     nanoseconds retry_after{};
 
@@ -55,14 +56,15 @@ struct circuit_breaker_call_request {
 };
 
 // The initiation of async_call: starts the operation, or completes the call with
-// errc::circuit_open.
-template <class Executor, class State>
+// errc::circuit_open. Pointer points to the state, or to an entry of a keyed breaker, which it
+// owns.
+template <class Executor, class Pointer>
 class circuit_breaker_initiation {
 public:
     using executor_type = Executor;
 
-    circuit_breaker_initiation(const Executor& executor, State& state) noexcept
-        : executor_(executor), state_(&state)
+    circuit_breaker_initiation(const Executor& executor, Pointer state) noexcept
+        : executor_(executor), state_(std::move(state))
     {
     }
 
@@ -72,7 +74,7 @@ public:
     void operator()(Handler&& handler, Op&& op, Classify classify) const
     {
         using signature = operation_signature_t<Op>;
-        using call = admitted_call<State*, circuit_breaker_ticket>;
+        using call = admitted_call<Pointer, circuit_breaker_ticket>;
         circuit_breaker_ticket ticket;
         nanoseconds retry_after{};
         if (!state_->admit_call(ticket, retry_after))
@@ -87,7 +89,7 @@ public:
 
 private:
     Executor executor_;
-    State* state_;
+    Pointer state_;
 };
 
 } // namespace turnstile::inline v0_1::detail

@@ -11,25 +11,23 @@
 #pragma once
 
 #include <turnstile/detail/util/listener_list.hpp>
+#include <turnstile/detail/util/shared_key_table.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/resilience/detail/keyed_rate_limiter_state.hpp>
-#include <turnstile/resilience/detail/keyed_rate_limiter_table.hpp>
 #include <turnstile/resilience/detail/rate_limiter_request.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace turnstile::inline v0_1::detail {
 
+// A key with its bucket. The table, operations and events share it.
 template <class Key, class Threading>
-struct keyed_rate_limiter_entry final : keyed_rate_limiter_node<Threading> {
-    keyed_rate_limiter_entry(std::size_t h, const Key& k)
-        : keyed_rate_limiter_node<Threading>(h), key(k)
-    {
-    }
+struct keyed_rate_limiter_entry final : keyed_rate_limiter_word, shared_key_node<Threading> {
+    keyed_rate_limiter_entry(std::size_t h, const Key& k) : shared_key_node<Threading>(h), key(k) {}
     const Key key;
 };
 
@@ -52,8 +50,6 @@ using keyed_rate_limiter_listeners =
 template <class Key, class Equal, class Threading, class Clock>
 class keyed_rate_limiter_shard final : public keyed_rate_limiter_state<Threading, Clock> {
     using base = keyed_rate_limiter_state<Threading, Clock>;
-    using table = keyed_rate_limiter_table<Threading>;
-    using node = typename table::node;
 
 public:
     using entry = keyed_rate_limiter_entry<Key, Threading>;
@@ -108,22 +104,7 @@ public:
     // Removes all idle keys; returns their number. The lock is released from time to time.
     std::size_t purge() noexcept
     {
-        std::size_t removed = 0;
-        std::size_t position = 0;
-        bool more = true;
-        while (more) {
-            removed_keys some;
-            this->guarded([&] {
-                const nanoseconds now = this->now();
-                for (int i = 0; i != 256 && position < table_.places(); ++i, ++position) {
-                    if (!remove_idle_at(position, some, now))
-                        break;
-                }
-                more = position < table_.places();
-            });
-            removed += some.size;
-        }
-        return removed;
+        return table_.purge([this](auto f) { return this->guarded(f); }, idle_check());
     }
 
     // The caller dispatches the events, once all shards are changed.
@@ -133,7 +114,7 @@ public:
             const nanoseconds now = this->now();
             const gcra old = this->change_rule(limit, ready);
             this->convert(fresh_, old, now);
-            table_.for_each([&](node& n) { this->convert(n, old, now); });
+            table_.for_each([&](entry& e) { this->convert(e, old, now); });
             this->convert_lines(old, now, ready);
         });
     }
@@ -149,74 +130,28 @@ public:
     }
 
 private:
-    // Keys that were removed from the table, to be destroyed without the lock.
-    struct removed_keys {
-        std::array<typename table::node_ptr, 32> nodes;
-        std::size_t size = 0;
-    };
-
-    // Compares the key with one entry of the same hash after the other, without the lock; a
-    // reference keeps the entry meanwhile. Returns null if there is none and `add` is false.
     entry_ptr search(const Key& key, std::size_t hash, bool add)
     {
-        removed_keys removed;
-        typename table::storage storage;
-        entry_ptr made;
-        for (std::uint64_t seen = 0;;) {
-            std::size_t storage_needed = 0;
-            const auto found = this->guarded([&]() -> typename table::node_ptr {
-                if (auto next = table_.next(hash, seen); next || !made)
-                    return next;
-                if (table_.storage_needed() > storage.size) {
-                    storage_needed = table_.storage_needed();
-                    return nullptr;
-                }
-                if (table_.storage_needed() != 0)
-                    table_.grow(storage);
-                static_cast<keyed_rate_limiter_word&>(*made) = fresh_;
-                table_.insert(made);
-                remove_some(removed);
-                return made;
-            });
-            if (!found && !add)
-                return nullptr;
-            if (!found && made)
-                storage = table::make_storage(storage_needed);
-            else if (!found)
-                made = new entry(hash, key);
-            else if (found == made || equal_(static_cast<entry&>(*found).key, key))
-                return entry_ptr(static_cast<entry*>(found.get()));
-            else
-                seen = found->number;
-        }
+        return table_.search([this](auto f) { return this->guarded(f); }, hash,
+                             [&](const entry& e) { return equal_(e.key, key); },
+                             [&] { return entry_ptr(add ? new entry(hash, key) : nullptr); },
+                             [this](keyed_rate_limiter_word& word) { word = fresh_; },
+                             idle_check());
     }
 
-    // Examines the next places of the table: more than one for each new key, so that all places are
-    // examined before the table has doubled.
-    void remove_some(removed_keys& out) noexcept
+    // Decides which entries the table removes. Reads the clock once, when it is first called, which
+    // is under the lock.
+    auto idle_check() noexcept
     {
-        const nanoseconds now = this->now();
-        for (int i = 0; i != 3; ++i, ++cursor_) {
-            if (cursor_ >= table_.places())
-                cursor_ = 0;
-            if (!remove_idle_at(cursor_, out, now))
-                return;
-        }
-    }
-
-    // Removes the idle keys in one place of the table; returns false if `out` is full.
-    bool remove_idle_at(std::size_t position, removed_keys& out, nanoseconds now) noexcept
-    {
-        return table_.remove_idle(
-            position, [&](const node& n) { return this->is_idle(n, now); },
-            [&](typename table::node_ptr& n) {
-                if (out.size == out.nodes.size())
-                    return false;
-                if (n->full() > fresh_.full())
-                    fresh_ = *n;
-                out.nodes[out.size++] = std::move(n);
-                return true;
-            });
+        return [this, now = std::optional<nanoseconds>()](const entry& e) mutable {
+            if (!now)
+                now = this->now();
+            if (!this->is_idle(e, *now))
+                return false;
+            if (e.full() > fresh_.full())
+                fresh_ = e;
+            return true;
+        };
     }
 
     void publish(keyed_rate_limiter_word& word, errc code, std::uint64_t n,
@@ -256,11 +191,10 @@ private:
 
     const std::shared_ptr<listeners_type> listeners_; // shared by all shards
     [[no_unique_address]] const Equal equal_;
-    table table_;
+    shared_key_table<entry> table_;
     // The word of a new key, which may have been removed before. It is full when the last removed
     // bucket was; so if the clock has gone back since, it is not full yet.
     keyed_rate_limiter_word fresh_;
-    std::size_t cursor_ = 0;
 };
 
 // A wait for permits of one key.
