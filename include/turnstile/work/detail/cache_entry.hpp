@@ -7,6 +7,7 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
+#include <turnstile/core/config.hpp>
 #include <turnstile/work/cache_options.hpp>
 #include <turnstile/work/detail/cache_eviction.hpp>
 #include <turnstile/work/detail/flight.hpp>
@@ -87,6 +88,17 @@ private:
 
 template <class Entry>
 struct cache_removal {
+    cache_removal(std::shared_ptr<Entry> e, removal_cause c) noexcept
+        : entry(std::move(e)), cause(c)
+    {
+    }
+    cache_removal(const cache_removal&) noexcept = default;
+    cache_removal(cache_removal&&) noexcept = default;
+    cache_removal& operator=(const cache_removal&) noexcept = default;
+    cache_removal& operator=(cache_removal&&) noexcept = default;
+    // Not inlined: GCC 12 would warn of an uninitialized std::optional in listener_list.
+    TURNSTILE_NOINLINE ~cache_removal() {}
+
     std::shared_ptr<Entry> entry;
     removal_cause cause;
 };
