@@ -151,6 +151,22 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_deadline_of_zero_cancels_at_once, Threading, pol
     BOOST_TEST(late.succeeded());
 }
 
+// Its worker has yet to leave when the handler of async_run is called.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_deadline_behind_the_last_job_cuts_nothing_off, Threading, policies)
+{
+    kit::drained_context io;
+    ts::basic_worker_pool<int, void, asio::any_io_executor, Threading> pool(
+        io, {}, [](int&) -> asio::awaitable<void> { co_return; });
+    kit::completion ran;
+    kit::completion ended;
+    pool.async_run(1, ran.handler([&] {
+        pool.async_shutdown(shutdown_mode::drain, 0ns, ended.handler([] {}));
+    }));
+    kit::run(io);
+    BOOST_TEST(ran.succeeded());
+    BOOST_TEST(ended.succeeded());
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_second_call_makes_a_shutdown_stricter, Threading, policies)
 {
     fixture<Threading> f;

@@ -222,6 +222,7 @@ private:
     {
         return jobs_.empty() && reserved_ == 0 && active_ == posted_ && discarding_ == 0;
     }
+    bool has_jobs() const noexcept { return !jobs_.empty() || running() != 0; }
     bool may_take() const noexcept { return !paused_ && !jobs_.empty(); }
     wait_decision take_place_locked() noexcept;
     void enter_locked(pool_job& j, nanoseconds now) noexcept;
