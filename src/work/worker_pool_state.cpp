@@ -682,7 +682,8 @@ template <class Threading>
 bool worker_pool_state<Threading>::abandon() noexcept
 {
     return change([&](ready_list& ready) {
-        const bool expected = !has_jobs() || cut_off_ || is_shut_down_;
+        const bool expected =
+            !has_jobs() || cut_off_ || is_shut_down_ || this->object_executor().has_stopped();
         close_locked(ready);
         abandoned_ = true;
         if (!is_shut_down_) {

@@ -343,6 +343,25 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(running_jobs_keep_what_they_need_of_a_destroyed_po
     BOOST_TEST(reported == 0);
 }
 
+// No job can end before the pool is destroyed, so the destructor must not assert that.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_pool_may_be_destroyed_with_jobs_if_its_context_has_stopped,
+                              Threading, policies)
+{
+    asio::io_context io;
+    ts::event gate(io);
+    std::vector<int> discarded;
+    {
+        ts::basic_worker_pool<int, void, asio::any_io_executor, Threading> pool(
+            io, {.on_discard = [&](int&& job) { discarded.push_back(job); }},
+            [&](int&) { return gate.async_wait(asio::deferred); });
+        BOOST_TEST(pool.try_submit(1));
+        BOOST_TEST(pool.try_submit(2));
+        io.poll(); // the first runs
+        io.stop();
+    }
+    BOOST_TEST(discarded == std::vector<int>{2}, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_destroyed_context_destroys_jobs_and_workers, Threading, policies)
 {
     using pool_type =

@@ -160,7 +160,7 @@ public:
     worker_pool_stats stats() noexcept;
     std::size_t capacity() const noexcept { return capacity_; }
     // The pool is being destroyed: discards and cancels all jobs. Returns false if some were left
-    // that no shutdown had cut off.
+    // that no shutdown had cut off, and the context runs.
     bool abandon() noexcept;
 
     // For the workers. Takes the first job; null if there is none, and the worker is leaving then.
