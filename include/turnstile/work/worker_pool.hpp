@@ -34,7 +34,8 @@ namespace turnstile::inline v0_1 {
 /// may call the handler at the same time, unless the pool's executor is a strand. A job fails if
 /// the handler throws or its operation completes with an error; the worker continues with the next
 /// job. Each submitted job ends once: it is done, or reaches `on_error` or `on_discard`, unless it
-/// is cut off by the destruction of the pool or of the execution context.
+/// is cut off by the destruction of the pool or of the execution context, or its operation is
+/// destroyed without having completed.
 ///
 /// A pool without jobs is no outstanding work of its execution context, and has no timer.
 ///
