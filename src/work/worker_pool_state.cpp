@@ -637,7 +637,8 @@ void worker_pool_state<Threading>::discard_locked(ready_list& ready, wait_decisi
 template <class Threading>
 void worker_pool_state<Threading>::cut_off(ready_list& ready) noexcept
 {
-    cut_off_ = true;
+    // Otherwise only workers are left that have ended their last jobs.
+    cut_off_ = cut_off_ || has_jobs();
     discard_locked(ready, wait_decision::refused(errc::closed));
     cancel_all();
 }
@@ -681,7 +682,8 @@ template <class Threading>
 bool worker_pool_state<Threading>::abandon() noexcept
 {
     return change([&](ready_list& ready) {
-        const bool expected = (jobs_.empty() && running() == 0) || cut_off_ || is_shut_down_;
+        const bool expected =
+            !has_jobs() || cut_off_ || is_shut_down_ || this->object_executor().has_stopped();
         close_locked(ready);
         abandoned_ = true;
         if (!is_shut_down_) {

@@ -151,6 +151,22 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_deadline_of_zero_cancels_at_once, Threading, pol
     BOOST_TEST(late.succeeded());
 }
 
+// Its worker has yet to leave when the handler of async_run is called.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_deadline_behind_the_last_job_cuts_nothing_off, Threading, policies)
+{
+    kit::drained_context io;
+    ts::basic_worker_pool<int, void, asio::any_io_executor, Threading> pool(
+        io, {}, [](int&) -> asio::awaitable<void> { co_return; });
+    kit::completion ran;
+    kit::completion ended;
+    pool.async_run(1, ran.handler([&] {
+        pool.async_shutdown(shutdown_mode::drain, 0ns, ended.handler([] {}));
+    }));
+    kit::run(io);
+    BOOST_TEST(ran.succeeded());
+    BOOST_TEST(ended.succeeded());
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_second_call_makes_a_shutdown_stricter, Threading, policies)
 {
     fixture<Threading> f;
@@ -325,6 +341,25 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(running_jobs_keep_what_they_need_of_a_destroyed_po
     BOOST_TEST(*owned == 3);
     BOOST_TEST(owned.use_count() == 1);
     BOOST_TEST(reported == 0);
+}
+
+// No job can end before the pool is destroyed, so the destructor must not assert that.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_pool_may_be_destroyed_with_jobs_if_its_context_has_stopped,
+                              Threading, policies)
+{
+    asio::io_context io;
+    ts::event gate(io);
+    std::vector<int> discarded;
+    {
+        ts::basic_worker_pool<int, void, asio::any_io_executor, Threading> pool(
+            io, {.on_discard = [&](int&& job) { discarded.push_back(job); }},
+            [&](int&) { return gate.async_wait(asio::deferred); });
+        BOOST_TEST(pool.try_submit(1));
+        BOOST_TEST(pool.try_submit(2));
+        io.poll(); // the first runs
+        io.stop();
+    }
+    BOOST_TEST(discarded == std::vector<int>{2}, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_destroyed_context_destroys_jobs_and_workers, Threading, policies)

@@ -34,7 +34,8 @@ namespace turnstile::inline v0_1 {
 /// may call the handler at the same time, unless the pool's executor is a strand. A job fails if
 /// the handler throws or its operation completes with an error; the worker continues with the next
 /// job. Each submitted job ends once: it is done, or reaches `on_error` or `on_discard`, unless it
-/// is cut off by the destruction of the pool or of the execution context.
+/// is cut off by the destruction of the pool or of the execution context, or its operation is
+/// destroyed without having completed.
 ///
 /// A pool without jobs is no outstanding work of its execution context, and has no timer.
 ///
@@ -47,8 +48,8 @@ namespace turnstile::inline v0_1 {
 /// Shut the pool down first. The destructor discards the queued jobs, cancels those that run, and
 /// does not wait for them; they keep what they need of the pool, and `on_error` is not called any
 /// more. In a debug build it asserts that no job is left, unless a deadline of `async_shutdown` has
-/// cut the jobs off, or the execution context is being destroyed. Every waiter completes with
-/// `operation_aborted`.
+/// cut the jobs off, or the execution context has stopped or is being destroyed. Every waiter
+/// completes with `operation_aborted`.
 template <class Job, class Result = void, class Executor = asio::any_io_executor,
           class Threading = thread_safe, clock_policy Clock = default_clock>
 class basic_worker_pool

@@ -61,7 +61,7 @@ struct worker_pool_stats {
     std::size_t waiting = 0;     ///< Waiters of all operations.
     std::uint64_t done = 0;      ///< Total of jobs that ended without an error.
     std::uint64_t failed = 0;    ///< Total of jobs that ended with an error.
-    std::uint64_t timed_out = 0; ///< Total of jobs that were cancelled by `job_timeout`.
+    std::uint64_t timed_out = 0; ///< Total of jobs that ran longer than `job_timeout`.
     std::uint64_t discarded = 0; ///< Total of queued jobs that were cancelled or discarded.
     nanoseconds wait_time{};     ///< Total time from submission to start, of jobs that started.
     nanoseconds run_time{};      ///< Total time from start to end, of jobs that ended.

@@ -160,7 +160,7 @@ public:
     worker_pool_stats stats() noexcept;
     std::size_t capacity() const noexcept { return capacity_; }
     // The pool is being destroyed: discards and cancels all jobs. Returns false if some were left
-    // that no shutdown had cut off.
+    // that no shutdown had cut off, and the context runs.
     bool abandon() noexcept;
 
     // For the workers. Takes the first job; null if there is none, and the worker is leaving then.
@@ -222,6 +222,7 @@ private:
     {
         return jobs_.empty() && reserved_ == 0 && active_ == posted_ && discarding_ == 0;
     }
+    bool has_jobs() const noexcept { return !jobs_.empty() || running() != 0; }
     bool may_take() const noexcept { return !paused_ && !jobs_.empty(); }
     wait_decision take_place_locked() noexcept;
     void enter_locked(pool_job& j, nanoseconds now) noexcept;
