@@ -40,6 +40,12 @@ void enroll_window(const std::string& name)
     enroll_permits<hand_made_breaker>("breaker/by_hand");
     enroll_window<last_hundred>("breaker_count");
     enroll_window<last_seconds>("breaker_time");
+    enroll_permits<turnstile_keyed_breaker<turnstile::keyed_circuit_breaker<int>, last_hundred>>(
+        "breaker_keys/ours");
+    enroll_permits<
+        turnstile_keyed_breaker<turnstile::local::keyed_circuit_breaker<int>, last_hundred>>(
+        "breaker_keys/local");
+    enroll_permits<hand_made_keyed_breaker>("breaker_keys/by_hand");
 
     enroll_calls<stage_calls<turnstile::circuit_breaker>>("breaker_call/ours");
     enroll_calls<stage_calls<turnstile::local::circuit_breaker>>("breaker_call/local");

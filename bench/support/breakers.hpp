@@ -7,11 +7,13 @@
 
 #include <turnstile/resilience/bulkhead.hpp>
 #include <turnstile/resilience/circuit_breaker.hpp>
+#include <turnstile/resilience/keyed_circuit_breaker.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <unordered_map>
 
 namespace bench {
 
@@ -55,6 +57,29 @@ private:
     std::uint64_t successes_ = 0;
 };
 
+// The same class for each of 1,000 keys in turn: a map behind one lock.
+class hand_made_keyed_breaker {
+public:
+    explicit hand_made_keyed_breaker(asio::io_context& context) : context_(context) {}
+
+    bool call()
+    {
+        key_ = (key_ + 1) % 1000;
+        hand_made_breaker* breaker = nullptr;
+        {
+            const std::scoped_lock lock(mutex_);
+            breaker = &breakers_.try_emplace(key_, context_).first->second;
+        }
+        return breaker->call();
+    }
+
+private:
+    asio::io_context& context_;
+    std::mutex mutex_;
+    std::unordered_map<int, hand_made_breaker> breakers_;
+    int key_ = 0;
+};
+
 struct in_a_row {
     static turnstile::circuit_breaker_options options() { return {}; }
 };
@@ -86,6 +111,29 @@ public:
 
 private:
     Breaker breaker_;
+};
+
+// 1,000 keys in turn. The window must remember successes, so that no key is forgotten.
+template <class Breaker, class Window>
+class turnstile_keyed_breaker {
+public:
+    explicit turnstile_keyed_breaker(asio::io_context& context)
+        : breaker_(context, Window::options())
+    {
+    }
+
+    bool call()
+    {
+        key_ = (key_ + 1) % 1000;
+        auto permit = breaker_.try_acquire(key_);
+        const bool admitted = static_cast<bool>(permit);
+        permit.success();
+        return admitted;
+    }
+
+private:
+    Breaker breaker_;
+    int key_ = 0;
 };
 
 // Calls that succeed, through a closed circuit.

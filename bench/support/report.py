@@ -57,6 +57,7 @@ ROWS = [
     ("breaker", "breaker, a closed circuit", None),
     ("breaker_count", "breaker, the last 100 calls", None),
     ("breaker_time", "breaker, a window of time", None),
+    ("breaker_keys", "keyed breaker, the last 100 calls of each key", None),
     ("breaker_call", "async_call through a breaker", "direct_call"),
     ("bulkhead_call", "async_call through a bulkhead", "direct_call"),
     ("bulkhead", "bulkhead, uncontended", "nested_call"),

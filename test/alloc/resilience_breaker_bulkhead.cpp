@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-// What calls through circuit breakers and bulkheads take from the heap: nothing.
+// What calls through circuit breakers and bulkheads take from the heap: nothing; and what is left
+// of a call that fails for want of memory: nothing, either.
 #include "alloc/heap.hpp"
+#include "alloc/sweep.hpp"
+#include "kit/policies.hpp"
 #include "kit/run.hpp"
 
 #include <turnstile/resilience/bulkhead.hpp>
@@ -10,8 +13,11 @@
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <cstddef>
+#include <functional>
 #include <new>
 #include <tuple>
+#include <vector>
 
 namespace {
 
@@ -129,6 +135,58 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_that_cannot_start_for_want_of_memory_keeps_
                 break;
         }
     }
+}
+
+// All keys are in one shard.
+struct same_shard {
+    std::size_t operator()(int) const noexcept { return 1; }
+};
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_call_for_a_new_key_that_fails_for_want_of_memory_leaves_nothing, P,
+                              kit::policies)
+{
+    using breaker_type = turnstile::basic_keyed_circuit_breaker<int, same_shard, std::equal_to<int>,
+                                                                asio::any_io_executor, P>;
+    heap::sweep([](std::size_t k, heap::failure how) {
+        kit::drained_context io;
+        breaker_type breaker(io, {.classify = [](const turnstile::failure&) {
+                                 return turnstile::call_outcome::ignored;
+                             }});
+        std::vector<typename breaker_type::permit_type> others;
+        for (int key = 10; key != 17; ++key) // the table is full
+            others.push_back(breaker.try_acquire(key));
+        asio::steady_timer timer(io, asio::steady_timer::time_point::min());
+        int completed = 0;
+        bool happened = false;
+        {
+            heap::failing failing(k, how);
+            try {
+                breaker.async_call(1, timer.async_wait(asio::deferred),
+                                   [&](error_code) { ++completed; });
+            } catch (const std::bad_alloc&) {
+                ++completed;
+            }
+            happened = failing.happened();
+        }
+        asio::co_spawn(
+            io,
+            [&]() -> asio::awaitable<void> {
+                heap::failing failing(k, how);
+                try {
+                    co_await breaker.async_call(
+                        2, []() -> asio::awaitable<void> { co_return; }, asio::use_awaitable);
+                } catch (const std::bad_alloc&) {
+                }
+                happened = happened || failing.happened();
+                ++completed;
+            },
+            asio::detached);
+        kit::run(io);
+        BOOST_TEST(completed == 2);
+        breaker.purge();
+        BOOST_TEST(breaker.size() == others.size());
+        return happened;
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

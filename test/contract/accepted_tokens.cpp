@@ -84,6 +84,7 @@ BOOST_AUTO_TEST_CASE(a_type_that_is_no_token_is_rejected_in_the_signature)
     CHECK_TOKENS_ONLY(ts::bulkhead, async_call(any<work>(), t));
     CHECK_TOKENS_ONLY(ts::circuit_breaker, async_call(any<work>(), t));
     CHECK_TOKENS_ONLY(ts::circuit_breaker, async_wait_state(ts::circuit_state::open, t));
+    CHECK_TOKENS_ONLY(ts::keyed_circuit_breaker<int>, async_call(7, any<work>(), t));
     CHECK_TOKENS_ONLY(ts::rate_limiter, async_acquire(t));
     CHECK_TOKENS_ONLY(ts::rate_limiter, async_acquire(2, t));
     CHECK_TOKENS_ONLY(ts::rate_limiter, async_acquire(2, 1s, t));

@@ -10,6 +10,7 @@
 #include <turnstile/channel/watch.hpp>
 #include <turnstile/resilience/bulkhead.hpp>
 #include <turnstile/resilience/circuit_breaker.hpp>
+#include <turnstile/resilience/keyed_circuit_breaker.hpp>
 #include <turnstile/resilience/rate_limiter.hpp>
 #include <turnstile/sync/event.hpp>
 #include <turnstile/sync/mutex.hpp>
@@ -155,6 +156,26 @@ struct handle_of_breaker {
     }
 };
 
+// The other handle is an outstanding call of a coroutine. Neither refers to the executor.
+template <class P>
+struct handle_of_keyed_breaker {
+    static constexpr const char* name = "permit of a keyed_circuit_breaker";
+    static constexpr bool keeps_state = false;
+    using object =
+        turnstile::basic_keyed_circuit_breaker<int, std::hash<int>, std::equal_to<int>,
+                                               any_io_executor, P, std::chrono::steady_clock>;
+    static auto make(const any_io_executor& e) { return std::make_unique<object>(e); }
+    static auto take(object& b) { return b.try_acquire(1); }
+    static auto wait(object& b) { return b.async_call(1, &never, asio::use_awaitable); }
+    static asio::awaitable<int> never()
+    {
+        asio::steady_timer timer(co_await asio::this_coro::executor,
+                                 asio::steady_timer::time_point::max());
+        co_await timer.async_wait(asio::use_awaitable);
+        co_return 0;
+    }
+};
+
 template <class P>
 struct handle_of_limiter {
     static constexpr const char* name = "reservation of a rate_limiter";
@@ -275,9 +296,10 @@ struct handle_of_broadcast {
 const auto all_kinds =
     handle_kinds<handle_of_mutex, handle_of_writer, handle_of_reader, handle_of_upgrader,
                  handle_beside_upgrade, handle_of_semaphore, handle_in_parts, handle_of_bulkhead,
-                 handle_of_adaptive_bulkhead, handle_of_breaker, handle_of_limiter, handle_of_queue,
-                 handle_of_watch, handle_of_broadcast, handle_of_guarded, handle_of_shared_guarded,
-                 handle_of_keyed_mutex, handle_of_several_keys, handle_of_resource_pool>();
+                 handle_of_adaptive_bulkhead, handle_of_breaker, handle_of_keyed_breaker,
+                 handle_of_limiter, handle_of_queue, handle_of_watch, handle_of_broadcast,
+                 handle_of_guarded, handle_of_shared_guarded, handle_of_keyed_mutex,
+                 handle_of_several_keys, handle_of_resource_pool>();
 
 // An executor that holds a token: the object and its state keep a copy of it each.
 any_io_executor marked(asio::io_context& io, const std::shared_ptr<int>& token)

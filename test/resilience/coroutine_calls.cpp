@@ -234,7 +234,6 @@ BOOST_AUTO_TEST_CASE(a_cancelled_caller_leaves_the_line_or_cancels_the_operation
 
 BOOST_AUTO_TEST_CASE(a_destroyed_coroutine_gives_its_permit_back)
 {
-    turnstile::circuit_breaker other(io);
     {
         asio::io_context short_lived;
         asio::steady_timer timer(short_lived, asio::steady_timer::time_point::max());
@@ -252,6 +251,37 @@ BOOST_AUTO_TEST_CASE(a_destroyed_coroutine_gives_its_permit_back)
         BOOST_TEST(!bulkhead.try_acquire());
     }
     BOOST_TEST(static_cast<bool>(bulkhead.try_acquire()));
+}
+
+BOOST_AUTO_TEST_CASE(a_breaker_may_be_destroyed_before_the_coroutine_that_it_admitted)
+{
+    std::optional<turnstile::circuit_breaker> short_lived(std::in_place, io);
+    const auto outlives = [&]() -> asio::awaitable<void> {
+        short_lived.reset();
+        co_await fails();
+    };
+    run([&]() -> asio::awaitable<void> {
+        bool thrown = false;
+        try {
+            co_await short_lived->async_call(outlives, asio::use_awaitable);
+        } catch (const std::runtime_error&) {
+            thrown = true;
+        }
+        BOOST_TEST(thrown);
+
+        // Its listener destroys it when the coroutine has failed.
+        short_lived.emplace(
+            io, turnstile::circuit_breaker_options{.window = turnstile::consecutive_failures{1}});
+        short_lived->add_listener([&](const auto&) { short_lived.reset(); });
+        thrown = false;
+        try {
+            co_await short_lived->async_call(&fails, asio::use_awaitable);
+        } catch (const std::runtime_error&) {
+            thrown = true;
+        }
+        BOOST_TEST(thrown);
+        BOOST_TEST(!short_lived.has_value());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_retry_repeats_the_coroutine_after_its_delays)

@@ -11,11 +11,13 @@
 
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -329,6 +331,242 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(keys_may_throw_and_collide, P, kit::policies)
     BOOST_TEST(b.size() == 5U);
     BOOST_TEST((b.state({3}) == circuit_state::open));
     BOOST_TEST((b.state({5}) == circuit_state::closed));
+}
+
+// A key that tells what is done with it.
+struct watched_key {
+    int value = 0;
+    static inline std::function<void(std::string_view)> told;
+
+    static void tell(std::string_view what)
+    {
+        if (told)
+            told(what);
+    }
+    explicit watched_key(int v) : value(v) {}
+    watched_key(const watched_key& other) : value(other.value) { tell("copy"); }
+    watched_key& operator=(const watched_key&) = delete;
+    ~watched_key() { tell("destroy"); }
+
+    friend bool operator==(const watched_key& a, const watched_key& b)
+    {
+        tell("compare");
+        return a.value == b.value;
+    }
+    struct hash {
+        std::size_t operator()(const watched_key& k) const
+        {
+            tell("hash");
+            return static_cast<std::size_t>(k.value % 10);
+        }
+    };
+};
+
+template <class Threading>
+using watched_breaker =
+    turnstile::basic_keyed_circuit_breaker<watched_key, watched_key::hash, std::equal_to<>,
+                                           asio::any_io_executor, Threading, manual_clock>;
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(code_of_a_key_may_use_the_breaker, P, kit::policies)
+{
+    asio::io_context io;
+    watched_breaker<P> b(io, two_in_a_row());
+    std::string seen;
+    watched_key::told = [&, is_inside = false](std::string_view what) mutable {
+        if (std::exchange(is_inside, true))
+            return;
+        seen += what.front();
+        b.force_open(watched_key(12)); // in the same place of the table
+        b.try_acquire(watched_key(100 + int(seen.size()))).success();
+        b.purge();
+        is_inside = false;
+    };
+    {
+        const watched_key two(2);
+        b.try_acquire(two).success();
+        BOOST_TEST((b.state(two) == circuit_state::closed));
+    }
+    b.purge();
+    watched_key::told = nullptr;
+    for (const char what : {'h', 'c', 'd'}) // copied, compared
+        BOOST_TEST(seen.find(what) != seen.npos);
+    b.purge();
+    BOOST_TEST(b.size() == 1U);
+    BOOST_TEST((b.state(watched_key(12)) == circuit_state::open));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_key_that_throws_changes_nothing_and_starts_nothing, P,
+                              kit::policies)
+{
+    kit::drained_context io;
+    watched_breaker<P> b(io, two_in_a_row());
+    b.force_open(watched_key(12));
+    bool started = false;
+    const auto op = [&](auto token) {
+        return asio::async_initiate<decltype(token), void(error_code)>(
+            [&](auto) { started = true; }, token);
+    };
+    for (const std::string_view when : {"hash", "compare", "copy"}) {
+        const watched_key two(2);
+        watched_key::told = [&](std::string_view what) {
+            if (what == when)
+                throw std::runtime_error("as asked");
+        };
+        BOOST_CHECK_THROW(static_cast<void>(b.try_acquire(two)), std::runtime_error);
+        BOOST_CHECK_THROW(b.async_call(two, op, [](error_code) {}), std::runtime_error);
+        BOOST_CHECK_THROW(
+            static_cast<void>(b.async_call(
+                two, []() -> asio::awaitable<void> { co_return; }, asio::use_awaitable)),
+            std::runtime_error);
+        BOOST_CHECK_THROW(b.force_open(two), std::runtime_error);
+        watched_key::told = nullptr;
+        BOOST_TEST(b.size() == 1U);
+        BOOST_TEST((b.state(two) == circuit_state::closed));
+    }
+    BOOST_TEST(!started);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_calls_a_coroutine, P, kit::policies)
+{
+    kit::drained_context io;
+    keyed_of<std::string, P> b(io, two_in_a_row());
+    int started = 0;
+    const auto answer_with = [&](error_code ec) {
+        return [&started, ec]() -> asio::awaitable<int> {
+            ++started;
+            co_await asio::post(asio::use_awaitable);
+            if (ec)
+                throw turnstile::system_error(ec);
+            co_return 7;
+        };
+    };
+    bool ended = false;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+            const auto call = [&](std::string key,
+                                  error_code ec = {}) -> asio::awaitable<error_code> {
+                try {
+                    BOOST_TEST(co_await b.async_call(key, answer_with(ec), asio::use_awaitable) ==
+                               7);
+                } catch (const turnstile::rejection& r) {
+                    BOOST_TEST(r.retry_after().count() == nanoseconds(50ms).count());
+                    co_return r.code();
+                } catch (const turnstile::system_error& e) {
+                    co_return e.code();
+                }
+                co_return error_code();
+            };
+            BOOST_TEST(!co_await call("ann"));
+            BOOST_TEST(b.purge() == 1U); // the call refers to its key no longer
+            BOOST_TEST((co_await call("ann", asio::error::eof) == asio::error::eof));
+            BOOST_TEST((co_await call("ann", asio::error::eof) == asio::error::eof));
+            BOOST_TEST(started == 3);
+            BOOST_TEST((co_await call("ann") == errc::circuit_open));
+            BOOST_TEST(started == 3);
+            BOOST_TEST(!co_await call("bob"));
+            // A classifier of its own.
+            const auto bad = [](const std::exception_ptr&, int) { return call_outcome::failure; };
+            for (int i = 0; i != 2; ++i)
+                co_await b.async_call("bob", answer_with({}), bad, asio::use_awaitable);
+            BOOST_TEST((b.state("bob") == circuit_state::open));
+            ended = true;
+        },
+        [](std::exception_ptr e) { BOOST_TEST(!e); });
+    kit::run(io);
+    BOOST_TEST(ended);
+    const auto stats = b.stats();
+    BOOST_TEST(stats.successes == 2U);
+    BOOST_TEST(stats.failures == 4U);
+    BOOST_TEST(stats.rejected == 1U);
+}
+
+// Starts a coroutine that calls, for the key, a coroutine that ends only if it is cancelled.
+template <class Breaker, class Key>
+void call_for_ever(asio::io_context& io, Breaker& b, const Key& key,
+                   asio::cancellation_signal& signal, std::optional<turnstile::failure>& failed)
+{
+    const auto never = [&io]() -> asio::awaitable<void> {
+        asio::steady_timer timer(io, asio::steady_timer::time_point::max());
+        co_await timer.async_wait(asio::use_awaitable);
+    };
+    asio::co_spawn(
+        io, b.async_call(key, never, asio::use_awaitable),
+        asio::bind_cancellation_slot(signal.slot(), [&](std::exception_ptr e) { failed = e; }));
+    kit::poll_leaves_work(io);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_cancelled_caller_makes_room_for_another_probe, P, kit::policies)
+{
+    kit::drained_context io;
+    keyed_of<int, P> b(io, two_in_a_row());
+    fail(b, 1, 2);
+    manual_clock::shift(50ms);
+    asio::cancellation_signal signal;
+    std::optional<turnstile::failure> failed;
+    call_for_ever(io, b, 1, signal, failed);
+    BOOST_TEST(!b.try_acquire(1));
+    BOOST_TEST(b.purge() == 0U);
+    signal.emit(asio::cancellation_type::terminal);
+    kit::run(io);
+    BOOST_TEST_REQUIRE(failed.has_value());
+    BOOST_TEST(failed->is_cancelled());
+    BOOST_TEST(b.stats().ignored == 1U);
+    BOOST_TEST(b.try_acquire(1).is_probe());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_coroutine_may_outlive_the_breaker, P, kit::policies)
+{
+    const auto key = std::make_shared<int>();
+    auto rules = two_in_a_row();
+    bool asked = false;
+    rules.classify = [&](const turnstile::failure&) {
+        asked = true;
+        return call_outcome::failure;
+    };
+    for (const bool is_cancelled : {true, false}) {
+        asio::cancellation_signal signal;
+        std::optional<turnstile::failure> failed;
+        asio::io_context io;
+        std::optional<keyed_of<std::shared_ptr<int>, P>> b;
+        b.emplace(io, rules);
+        call_for_ever(io, *b, key, signal, failed);
+        b.reset();
+        BOOST_TEST(key.use_count() == 2);
+        if (is_cancelled) {
+            signal.emit(asio::cancellation_type::terminal);
+            kit::run(io);
+            BOOST_TEST(failed.has_value());
+            BOOST_TEST(key.use_count() == 1);
+        }
+    }
+    BOOST_TEST(!asked);
+    BOOST_TEST(key.use_count() == 1);
+}
+
+// An event owns the circuit, which owns the listeners.
+BOOST_AUTO_TEST_CASE_TEMPLATE(events_that_are_not_delivered_free_their_keys, P, kit::policies)
+{
+    const auto one = std::make_shared<int>();
+    const auto two = std::make_shared<int>();
+    {
+        asio::io_context io;
+        std::optional<keyed_of<std::shared_ptr<int>, P>> b;
+        b.emplace(io, two_in_a_row());
+        auto permit = b->try_acquire(two);
+        int told = 0;
+        b->add_listener([&](const auto& e) {
+            ++told;
+            b->force_open(two); // queued behind this event
+            b.reset();
+            permit.failure();
+            BOOST_TEST(e.key == one);
+        });
+        b->force_open(one);
+        BOOST_TEST(told == 1);
+    }
+    BOOST_TEST(one.use_count() == 1);
+    BOOST_TEST(two.use_count() == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

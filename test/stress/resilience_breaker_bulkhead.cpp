@@ -10,8 +10,12 @@
 #include <boost/asio.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 
 namespace {
 
@@ -55,6 +59,30 @@ BOOST_AUTO_TEST_CASE(circuits_of_many_keys)
     BOOST_TEST(made + stats.rejected == requested);
     BOOST_TEST(stats.keys <= 97U);
     BOOST_TEST((events != 0U) == (stats.opened != 0U));
+}
+
+// The last permit frees the circuit and the state.
+BOOST_AUTO_TEST_CASE(permits_are_reported_while_their_breaker_is_destroyed)
+{
+    asio::io_context io;
+    const auto key = std::make_shared<int>();
+    using breaker_type = turnstile::keyed_circuit_breaker<std::shared_ptr<int>>;
+    for (int i = 0; i != rounds / 10; ++i) {
+        auto breaker = std::make_unique<breaker_type>(
+            io, turnstile::circuit_breaker_options{.window = turnstile::consecutive_failures{1}});
+        breaker->add_listener([](const auto&) {});
+        std::array<breaker_type::permit_type, 8> permits;
+        for (auto& permit : permits)
+            permit = breaker->try_acquire(key);
+        std::atomic<std::size_t> next = 0;
+        kit::on_threads([&](int id) {
+            if (id == 0)
+                breaker.reset();
+            for (std::size_t mine = next++; mine < permits.size(); mine = next++)
+                permits[mine].failure();
+        });
+    }
+    BOOST_TEST(key.use_count() == 1);
 }
 
 // Every thread may open, probe and close the circuit. Listeners see one unbroken chain of changes,
