@@ -259,23 +259,20 @@ template <class Threading, clock_policy Clock>
 void resource_pool_state<Threading, Clock>::take_back(waiter& w, ready_list& ready) noexcept
 {
     auto& p = static_cast<pool_waiter&>(w);
-    if (pool_slot* const s = std::exchange(p.slot, nullptr))
+    if (pool_slot* const s = std::exchange(p.slot, nullptr)) {
         machine_.give_back(*s, base::now(), false);
-    settle_in_update(ready);
+        if (is_abandoned_)
+            machine_.abandon();
+        if (is_orphaned_ && machine_.in_use() == 0)
+            ready.drop_handles_reference();
+    }
+    settle_in_update(ready); // if the pool was destroyed, the pump destroys the resource
 }
 
 template <class Threading, clock_policy Clock>
 void resource_pool_state<Threading, Clock>::return_handle(waiter& w, ready_list& ready) noexcept
 {
-    auto& p = static_cast<pool_waiter&>(w);
-    pool_slot* const s = std::exchange(p.slot, nullptr);
-    if (!s)
-        return;
-    machine_.give_back(*s, base::now(), false);
-    machine_.abandon();
-    schedule_pump(); // destroys the resource
-    if (machine_.in_use() == 0)
-        ready.drop_handles_reference();
+    take_back(w, ready);
 }
 
 template <class Threading, clock_policy Clock>

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+// Rare sequences of a resource pool: a grant, a creation or a check that ends at the same time as
+// something else changes the pool.
+#include "kit/completion.hpp"
+#include "kit/manual_clock.hpp"
+#include "kit/policies.hpp"
+#include "kit/pool_backend.hpp"
+#include "kit/run.hpp"
+
+#include <turnstile/work/resource_pool.hpp>
+
+#include <boost/asio.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+namespace ts = turnstile;
+using namespace std::chrono_literals;
+using kit::behaviour;
+using ts::error_code;
+using options = ts::resource_pool_options;
+
+template <class Threading>
+struct fixture {
+    using pool_type = kit::pool_of<Threading>;
+    using lease = typename pool_type::lease_type;
+    using operations = ts::resource_operations<kit::pool_backend::resource>;
+
+    fixture() { kit::manual_clock::reset(); }
+
+    void open(const options& o, operations functions)
+    {
+        pool.emplace(io, o, std::move(functions));
+        poll();
+    }
+    void poll() { kit::poll_leaves_work(io); }
+    void advance(ts::nanoseconds by)
+    {
+        kit::manual_clock::advance(io, by);
+        poll();
+    }
+    void start(kit::completion& done, lease& to)
+    {
+        pool->async_acquire(done.handler([&to](lease l) { to = std::move(l); }));
+    }
+    lease acquire()
+    {
+        kit::completion done;
+        lease l;
+        start(done, l);
+        poll();
+        BOOST_TEST(done.succeeded());
+        return l;
+    }
+
+    kit::drained_context io;
+    kit::pool_backend backend{io};
+    std::optional<pool_type> pool;
+};
+
+BOOST_AUTO_TEST_SUITE(resource_pool_edges)
+
+// The state is kept by its handles: a leak checker finds it if the last one does not free it.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_grant_that_is_cancelled_after_the_pool_is_destroyed_ends_it, P,
+                              kit::policies)
+{
+    fixture<P> f;
+    f.open({.max_size = 1}, {.create = f.backend.create(), .close = f.backend.close()});
+    auto held = f.acquire();
+    asio::cancellation_signal signal;
+    kit::completion waiter;
+    f.pool->async_acquire(asio::bind_cancellation_slot(signal.slot(), waiter.handler([](auto) {})));
+    f.poll();
+    held.release(); // granted, and posted
+    f.pool.reset();
+    signal.emit(asio::cancellation_type::terminal);
+    f.poll();
+    BOOST_TEST(waiter.aborted());
+    BOOST_TEST(f.backend.alive == 0);
+    BOOST_TEST(f.backend.closes == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace
