@@ -2,6 +2,7 @@
 #include <turnstile/work/detail/resource_pool_machine.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace turnstile::inline v0_1::detail {
@@ -150,8 +151,13 @@ bool resource_pool_machine::must_close(const pool_slot& s, nanoseconds now,
 
 void resource_pool_machine::make_idle(pool_slot& s) noexcept
 {
+    auto place = idle_.end();
+    // A slot that was checked keeps its age: the caller that it was checked for finds it in front.
+    if (s.phase_ == slot_phase::checking && options_.order == reuse_order::oldest_first)
+        while (place != idle_.begin() && std::prev(place)->since_ >= s.since_)
+            --place;
     s.phase_ = slot_phase::idle;
-    idle_.push_back(s);
+    idle_.insert(place, s);
     expect(s);
 }
 

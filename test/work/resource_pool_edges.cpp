@@ -86,6 +86,22 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_grant_that_is_cancelled_after_the_pool_is_destro
     BOOST_TEST(f.backend.closes == 0);
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_oldest_resource_is_leased_after_its_check, P, kit::policies)
+{
+    fixture<P> f;
+    f.open({.initial_size = 3, .bypass_window = 0s, .order = ts::reuse_order::oldest_first},
+           {.create = f.backend.create(), .check = f.backend.check()});
+    kit::completion done;
+    typename fixture<P>::lease l;
+    f.start(done, l);
+    f.io.restart();
+    for (int i = 0; i != 100 && f.io.poll_one() != 0; ++i)
+        continue;
+    BOOST_TEST(done.succeeded());
+    BOOST_TEST(f.backend.checks == 1);
+    BOOST_TEST((l && l->id == 1));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace
