@@ -102,6 +102,29 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_oldest_resource_is_leased_after_its_check, P, 
     BOOST_TEST((l && l->id == 1));
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_creation_that_times_out_after_the_recovery_names_its_cause, P,
+                              kit::policies)
+{
+    fixture<P> f;
+    std::vector<behaviour> plans{behaviour::hangs, behaviour::succeeds, behaviour::fails};
+    f.open({.create_timeout = 10s},
+           {.create = [&]() -> asio::awaitable<kit::pool_backend::resource> {
+               const behaviour how = plans.back();
+               plans.pop_back();
+               co_await f.backend.act(how);
+               co_return kit::pool_backend::resource(f.backend, ++f.backend.created);
+           }});
+    std::vector<kit::completion> done(3);
+    std::vector<typename fixture<P>::lease> leases(3);
+    for (std::size_t i = 0; i != 3; ++i)
+        f.start(done[i], leases[i]);
+    f.poll();
+    BOOST_TEST((done[0].error() == asio::error::connection_refused));
+    BOOST_TEST(done[1].succeeded());
+    f.advance(10s);
+    BOOST_TEST((done[2].error() == ts::errc::timed_out));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

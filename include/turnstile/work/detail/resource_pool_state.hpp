@@ -289,7 +289,7 @@ private:
     // The cause of the last failed creation, until one succeeds.
     pool_failure cause() const noexcept
     {
-        return machine_.is_down() && creation_timed_out_ ? pool_failure{errc::timed_out} : cause_;
+        return creation_timed_out_ ? pool_failure{errc::timed_out} : cause_;
     }
     // The caller destroys the one before, without the lock.
     void set_cause(pool_failure& failed) noexcept

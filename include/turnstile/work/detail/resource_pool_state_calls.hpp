@@ -192,7 +192,7 @@ void resource_pool_state<Threading, Clock>::end_call(pool_call& call, std::excep
         case slot_phase::creating:
             if (is_good) {
                 machine_.created(s, now);
-                return std::swap(cause_, failed);
+                return set_cause(failed);
             }
             machine_.creation_failed(s, now, failed.code);
             set_cause(failed);
