@@ -125,6 +125,22 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_creation_that_times_out_after_the_recovery_names
     BOOST_TEST((done[2].error() == ts::errc::timed_out));
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_factory_that_throws_no_error_fails_all_the_same, P, kit::policies)
+{
+    fixture<P> f;
+    f.open({.max_size = 1}, {.create = []() -> asio::awaitable<kit::pool_backend::resource> {
+               throw boost::system::system_error(error_code());
+               co_return co_await asio::awaitable<kit::pool_backend::resource>();
+           }});
+    kit::completion done;
+    typename fixture<P>::lease l;
+    f.start(done, l);
+    f.poll();
+    BOOST_TEST(done.done());
+    BOOST_TEST((done.error() == ts::errc::operation_failed));
+    BOOST_TEST((f.pool->last_error() == ts::errc::operation_failed));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace
