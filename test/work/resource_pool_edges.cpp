@@ -141,6 +141,17 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_factory_that_throws_no_error_fails_all_the_same,
     BOOST_TEST((f.pool->last_error() == ts::errc::operation_failed));
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_leak_is_reported_of_a_lease_that_did_not_wait, P, kit::policies)
+{
+    fixture<P> f;
+    f.open({.max_size = 1, .leak_threshold = 30s}, {.create = f.backend.create()});
+    f.acquire().release();
+    f.advance(1min);
+    const auto held = f.acquire();
+    f.advance(30s);
+    BOOST_TEST(f.pool->stats().overdue == 1U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace

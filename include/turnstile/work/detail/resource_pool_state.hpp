@@ -271,8 +271,10 @@ private:
     {
         pool_slot* const s = machine_.take(now);
         if (s) [[likely]] {
-            if (machine_.reports_leaks())
+            if (machine_.reports_leaks()) {
                 s->where = where;
+                set_timer();
+            }
             ++quick_waits_;
         }
         return s;
