@@ -252,12 +252,14 @@ void resource_pool_machine::plan(nanoseconds now, std::size_t waiting) noexcept
     awaits_retry_ = false;
     if (suspended_ || closed_)
         return;
-    std::size_t supply = creating_ + creations_due_ + checking_ + resetting_;
+    // A creation is no reason to leave a resource idle that a caller may have.
+    std::size_t supply = checking_ + resetting_;
     for (; waiting > supply && !idle_.empty(); ++supply) {
         pool_slot& s = next_idle();
         leave_idle(s);
         begin(s, slot_phase::checking, now);
     }
+    supply += creating_ + creations_due_;
     const std::size_t limit = is_down_ ? 1 : options_.max_creating;
     while (size() < options_.max_size && creating_ + creations_due_ < limit &&
            (waiting > supply || live() < options_.min_size || initial_ != 0)) {

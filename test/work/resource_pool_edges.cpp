@@ -152,6 +152,24 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_leak_is_reported_of_a_lease_that_did_not_wait, P
     BOOST_TEST(f.pool->stats().overdue == 1U);
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_returned_resource_is_checked_for_a_caller_whose_creation_hangs, P,
+                              kit::policies)
+{
+    fixture<P> f;
+    f.open({.create_timeout = 10s, .bypass_window = 0s},
+           {.create = f.backend.create(), .check = f.backend.check()});
+    auto held = f.acquire();
+    f.backend.on_create = behaviour::hangs;
+    kit::completion done;
+    typename fixture<P>::lease l;
+    f.start(done, l);
+    f.poll();
+    BOOST_TEST(f.backend.running == 1);
+    held.release();
+    f.poll();
+    BOOST_TEST(done.succeeded());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace
