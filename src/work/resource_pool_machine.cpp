@@ -330,7 +330,7 @@ void resource_pool_machine::end_operation(pool_slot& s) noexcept
 
 bool resource_pool_machine::begin_creation(pool_slot& s, nanoseconds now) noexcept
 {
-    if (creations_due_ == 0)
+    if (!has_creations())
         return false;
     --creations_due_;
     intrusive_ptr_add_ref(&s);
@@ -576,6 +576,18 @@ bool resource_pool_machine::resize(std::size_t max_size, nanoseconds now) noexce
         evict(s, eviction_reason::resized, now, true);
     }
     return true;
+}
+
+void resource_pool_machine::set_suspended(bool suspended) noexcept
+{
+    suspended_ = suspended;
+    for (auto it = starts_.begin(); suspended && it != starts_.end();) {
+        pool_slot& s = *it++;
+        if (s.phase_ != slot_phase::checking)
+            continue;
+        end_operation(s); // the check has not started
+        make_idle(s);
+    }
 }
 
 void resource_pool_machine::evict_idle(nanoseconds now) noexcept

@@ -170,6 +170,21 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_returned_resource_is_checked_for_a_caller_whose_
     BOOST_TEST(done.succeeded());
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_pool_that_is_suspended_starts_no_creation, P, kit::policies)
+{
+    fixture<P> f;
+    f.open({}, {.create = f.backend.create()});
+    kit::completion done;
+    typename fixture<P>::lease l;
+    f.start(done, l);
+    f.pool->suspend();
+    f.poll();
+    BOOST_TEST(f.backend.creations == 0);
+    f.pool->resume();
+    f.poll();
+    BOOST_TEST(done.succeeded());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace
