@@ -152,8 +152,10 @@ bool resource_pool_machine::must_close(const pool_slot& s, nanoseconds now,
 void resource_pool_machine::make_idle(pool_slot& s) noexcept
 {
     auto place = idle_.end();
-    // A slot that was checked keeps its age: the caller that it was checked for finds it in front.
-    if (s.phase_ == slot_phase::checking && options_.order == reuse_order::oldest_first)
+    // A check does not change the order of the slots by age. But with newest_first the slot that
+    // was checked for a caller is the next one, also if others were returned meanwhile.
+    if (s.phase_ == slot_phase::checking &&
+        (s.is_background_check_ || options_.order == reuse_order::oldest_first))
         while (place != idle_.begin() && std::prev(place)->since_ >= s.since_)
             --place;
     s.phase_ = slot_phase::idle;
@@ -257,6 +259,7 @@ void resource_pool_machine::plan(nanoseconds now, std::size_t waiting) noexcept
     for (; waiting > supply && !idle_.empty(); ++supply) {
         pool_slot& s = next_idle();
         leave_idle(s);
+        s.is_background_check_ = false;
         begin(s, slot_phase::checking, now);
     }
     supply += creating_ + creations_due_;
@@ -544,8 +547,10 @@ std::size_t resource_pool_machine::expire(nanoseconds now) noexcept
             else if (live() > options_.min_size &&
                      now >= saturating_add(s.since_, options_.idle_timeout))
                 evict(s, eviction_reason::idle_timeout, now, true);
-            else
+            else {
+                s.is_background_check_ = true;
                 begin(s, slot_phase::checking, now);
+            }
         }
     }
     for (; failed_checks != 0; --failed_checks)

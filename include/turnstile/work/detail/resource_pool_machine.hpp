@@ -79,8 +79,9 @@ private:
     bool is_started_ = false;  // its operation is not in starts_
     bool is_reported_ = false; // as overdue
     bool keeps_place_ = false;
-    std::uint32_t round_ = 0; // of its creation
-    std::uint64_t turn_ = 0;  // of the machine, when it was created or checked
+    bool is_background_check_ = false; // no caller has needed it
+    std::uint32_t round_ = 0;          // of its creation
+    std::uint64_t turn_ = 0;           // of the machine, when it was created or checked
     std::uint64_t uses_ = 0;
     nanoseconds expires_{};  // the end of its lifetime
     nanoseconds since_{};    // idle or leased since
