@@ -141,6 +141,22 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_factory_that_throws_no_error_fails_all_the_same,
     BOOST_TEST((f.pool->last_error() == ts::errc::operation_failed));
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_caller_that_does_not_wait_receives_the_cause_of_the_last_failure, P,
+                              kit::policies)
+{
+    fixture<P> f;
+    f.open({.min_size = 1}, {.create = f.backend.create()});
+    auto held = f.acquire();
+    f.backend.on_create = behaviour::fails;
+    held.discard();
+    f.poll();
+    BOOST_TEST(f.pool->stats().is_down);
+    kit::completion done;
+    f.pool->async_acquire(0s, done.handler([](auto) {}));
+    f.poll();
+    BOOST_TEST((done.error() == asio::error::connection_refused));
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_leak_is_reported_of_a_lease_that_did_not_wait, P, kit::policies)
 {
     fixture<P> f;

@@ -293,6 +293,11 @@ private:
     {
         return creation_timed_out_ ? pool_failure{errc::timed_out} : cause_;
     }
+    // The failure of a caller whose limit has passed.
+    pool_failure timed_out() const noexcept
+    {
+        return machine_.is_down() ? cause() : pool_failure{errc::timed_out};
+    }
     // The caller destroys the one before, without the lock.
     void set_cause(pool_failure& failed) noexcept
     {

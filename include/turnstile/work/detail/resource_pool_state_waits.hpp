@@ -60,7 +60,8 @@ bool resource_pool_state<Threading, Clock>::admit(waiter& w) noexcept
         }
         if (p.deadline <= now) {
             ++timed_out_;
-            p.fail(errc::timed_out);
+            p.failed = timed_out();
+            p.grant();
             return true;
         }
         p.since = now;
@@ -183,7 +184,7 @@ void resource_pool_state<Threading, Clock>::expire(ready_list& ready) noexcept
         if (w.kind == pool_wait::acquire) {
             ++timed_out_;
             slow_waits_.add(saturating_sub(now, w.since));
-            fail(w, machine_.is_down() ? cause() : pool_failure{errc::timed_out}, ready);
+            fail(w, timed_out(), ready);
         } else {
             machine_.abandon();
             fail(w, {machine_.is_drained() ? error_code() : error_code(errc::timed_out)}, ready);
