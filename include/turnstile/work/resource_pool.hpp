@@ -41,7 +41,8 @@ namespace turnstile::inline v0_1 {
 /// @par Destruction
 /// Every waiter completes with `operation_aborted`. Operations that run are cancelled, and may end
 /// later: what they refer to must exist until then. Idle resources are destroyed without the
-/// operation `close`; use `async_close` to close them. Leases may outlive the pool.
+/// operation `close`; use `async_close` to close them. Leases may outlive the pool. The destructor
+/// of a resource must not destroy the pool.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_resource_pool
