@@ -2,6 +2,7 @@
 #include <turnstile/work/detail/resource_pool_machine.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace turnstile::inline v0_1::detail {
@@ -150,8 +151,15 @@ bool resource_pool_machine::must_close(const pool_slot& s, nanoseconds now,
 
 void resource_pool_machine::make_idle(pool_slot& s) noexcept
 {
+    auto place = idle_.end();
+    // A check does not change the order of the slots by age. But with newest_first the slot that
+    // was checked for a caller is the next one, also if others were returned meanwhile.
+    if (s.phase_ == slot_phase::checking &&
+        (s.is_background_check_ || options_.order == reuse_order::oldest_first))
+        while (place != idle_.begin() && std::prev(place)->since_ >= s.since_)
+            --place;
     s.phase_ = slot_phase::idle;
-    idle_.push_back(s);
+    idle_.insert(place, s);
     expect(s);
 }
 
@@ -246,12 +254,15 @@ void resource_pool_machine::plan(nanoseconds now, std::size_t waiting) noexcept
     awaits_retry_ = false;
     if (suspended_ || closed_)
         return;
-    std::size_t supply = creating_ + creations_due_ + checking_ + resetting_;
+    // A creation is no reason to leave a resource idle that a caller may have.
+    std::size_t supply = checking_ + resetting_;
     for (; waiting > supply && !idle_.empty(); ++supply) {
         pool_slot& s = next_idle();
         leave_idle(s);
+        s.is_background_check_ = false;
         begin(s, slot_phase::checking, now);
     }
+    supply += creating_ + creations_due_;
     const std::size_t limit = is_down_ ? 1 : options_.max_creating;
     while (size() < options_.max_size && creating_ + creations_due_ < limit &&
            (waiting > supply || live() < options_.min_size || initial_ != 0)) {
@@ -322,7 +333,7 @@ void resource_pool_machine::end_operation(pool_slot& s) noexcept
 
 bool resource_pool_machine::begin_creation(pool_slot& s, nanoseconds now) noexcept
 {
-    if (creations_due_ == 0)
+    if (!has_creations())
         return false;
     --creations_due_;
     intrusive_ptr_add_ref(&s);
@@ -536,8 +547,10 @@ std::size_t resource_pool_machine::expire(nanoseconds now) noexcept
             else if (live() > options_.min_size &&
                      now >= saturating_add(s.since_, options_.idle_timeout))
                 evict(s, eviction_reason::idle_timeout, now, true);
-            else
+            else {
+                s.is_background_check_ = true;
                 begin(s, slot_phase::checking, now);
+            }
         }
     }
     for (; failed_checks != 0; --failed_checks)
@@ -568,6 +581,18 @@ bool resource_pool_machine::resize(std::size_t max_size, nanoseconds now) noexce
         evict(s, eviction_reason::resized, now, true);
     }
     return true;
+}
+
+void resource_pool_machine::set_suspended(bool suspended) noexcept
+{
+    suspended_ = suspended;
+    for (auto it = starts_.begin(); suspended && it != starts_.end();) {
+        pool_slot& s = *it++;
+        if (s.phase_ != slot_phase::checking)
+            continue;
+        end_operation(s); // the check has not started
+        make_idle(s);
+    }
 }
 
 void resource_pool_machine::evict_idle(nanoseconds now) noexcept

@@ -275,6 +275,27 @@ BOOST_AUTO_TEST_CASE(idle_slots_are_checked_in_the_background)
     BOOST_TEST((machine->wake_time() == now + 1min));
 }
 
+BOOST_AUTO_TEST_CASE(a_background_check_does_not_change_the_order_of_reuse)
+{
+    for (const auto order : {ts::reuse_order::newest_first, ts::reuse_order::oldest_first}) {
+        make({.max_size = 2, .check_interval = 1min, .order = order}, {.check = true});
+        create(2);
+        pool_slot* const a = machine->take(now);
+        pool_slot* const b = machine->take(now);
+        give_back(a);
+        now += 1s;
+        give_back(b);
+        now += 1min;
+        machine->expire(now);
+        const pool_slot_ptr first = machine->next_start();
+        const pool_slot_ptr second = machine->next_start();
+        BOOST_TEST_REQUIRE((first && second));
+        for (pool_slot* const s : {b, a})
+            machine->checked(*s, now, true);
+        BOOST_TEST(machine->take(now) == (order == ts::reuse_order::newest_first ? b : a));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(idle_slots_are_closed_at_their_time_down_to_the_minimum)
 {
     make({.min_size = 1, .max_size = 3, .idle_timeout = 10min});

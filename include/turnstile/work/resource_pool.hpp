@@ -29,19 +29,20 @@ namespace turnstile::inline v0_1 {
 /// inside a call of the pool, and is cancelled when its limit has passed. Its place is then free at
 /// once: an operation that ignores its cancellation keeps the resource, but not the place.
 ///
-/// While the pool has operations that run, waiters with a limit, or resources with a time at which
-/// they are closed, checked or reported, it is outstanding work of its context. Close or destroy it
-/// before a `run()` that should return.
+/// While the pool has operations that run, waiters with a limit, a failed creation to repeat, or
+/// resources with a time at which they are closed, checked or reported, it is outstanding work of
+/// its context. Close or destroy it before a `run()` that should return.
 ///
 /// @tparam T The resource. Must be movable.
 /// @par Thread safety
 /// Any thread may call any function of a `resource_pool`; a `local::resource_pool` is confined to
-/// one strand. The destructor of a resource runs on the thread that returns it or on the pool's
-/// executor, never under a lock.
+/// one strand. The destructor of a resource runs on the pool's executor, or on a thread that
+/// returns a resource or calls the pool, never under a lock.
 /// @par Destruction
 /// Every waiter completes with `operation_aborted`. Operations that run are cancelled, and may end
 /// later: what they refer to must exist until then. Idle resources are destroyed without the
-/// operation `close`; use `async_close` to close them. Leases may outlive the pool.
+/// operation `close`; use `async_close` to close them. Leases may outlive the pool. The destructor
+/// of a resource must not destroy the pool.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_resource_pool

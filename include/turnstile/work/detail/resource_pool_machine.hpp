@@ -79,8 +79,9 @@ private:
     bool is_started_ = false;  // its operation is not in starts_
     bool is_reported_ = false; // as overdue
     bool keeps_place_ = false;
-    std::uint32_t round_ = 0; // of its creation
-    std::uint64_t turn_ = 0;  // of the machine, when it was created or checked
+    bool is_background_check_ = false; // no caller has needed it
+    std::uint32_t round_ = 0;          // of its creation
+    std::uint64_t turn_ = 0;           // of the machine, when it was created or checked
     std::uint64_t uses_ = 0;
     nanoseconds expires_{};  // the end of its lifetime
     nanoseconds since_{};    // idle or leased since
@@ -155,9 +156,9 @@ public:
     nanoseconds wake_time() const noexcept;
 
     // The actions.
-    bool has_starts() const noexcept { return creations_due_ != 0 || !starts_.empty(); }
+    bool has_starts() const noexcept { return has_creations() || !starts_.empty(); }
     bool has_actions() const noexcept { return has_starts() || !released_.empty(); }
-    bool has_creations() const noexcept { return creations_due_ != 0; }
+    bool has_creations() const noexcept { return creations_due_ != 0 && !suspended_; }
     bool begin_creation(pool_slot& s, nanoseconds now) noexcept;
     pool_slot_ptr next_start() noexcept;
     void take_released(slot_work_list& out) noexcept { out.splice(out.end(), released_); }
@@ -175,7 +176,7 @@ public:
 
     bool resize(std::size_t max_size, nanoseconds now) noexcept;
     void evict_idle(nanoseconds now) noexcept;
-    void set_suspended(bool suspended) noexcept { suspended_ = suspended; }
+    void set_suspended(bool suspended) noexcept;
     bool is_suspended() const noexcept { return suspended_; }
     // No lease is given from here on. Creations end; all other slots are closed when they can be.
     void close(nanoseconds now) noexcept;

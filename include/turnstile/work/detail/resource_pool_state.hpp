@@ -271,8 +271,10 @@ private:
     {
         pool_slot* const s = machine_.take(now);
         if (s) [[likely]] {
-            if (machine_.reports_leaks())
+            if (machine_.reports_leaks()) {
                 s->where = where;
+                set_timer();
+            }
             ++quick_waits_;
         }
         return s;
@@ -289,7 +291,12 @@ private:
     // The cause of the last failed creation, until one succeeds.
     pool_failure cause() const noexcept
     {
-        return machine_.is_down() && creation_timed_out_ ? pool_failure{errc::timed_out} : cause_;
+        return creation_timed_out_ ? pool_failure{errc::timed_out} : cause_;
+    }
+    // The failure of a caller whose limit has passed.
+    pool_failure timed_out() const noexcept
+    {
+        return machine_.is_down() ? cause() : pool_failure{errc::timed_out};
     }
     // The caller destroys the one before, without the lock.
     void set_cause(pool_failure& failed) noexcept

@@ -178,10 +178,13 @@ void resource_pool_state<Threading, Clock>::end_call(pool_call& call, std::excep
                                                      bool is_good) noexcept
 {
     pool_failure failed; // destroyed without the lock
-    if (!is_good)
+    if (!is_good) {
         failed = {exception ? failure(exception).code()
                             : error_code(asio::error::operation_aborted),
                   std::move(exception)};
+        if (!failed.code) // an exception with an error code that is not set
+            failed.code = errc::operation_failed;
+    }
     change([&](ready_list& ready) {
         if (std::exchange(call.has_ended, true))
             return;
@@ -192,7 +195,7 @@ void resource_pool_state<Threading, Clock>::end_call(pool_call& call, std::excep
         case slot_phase::creating:
             if (is_good) {
                 machine_.created(s, now);
-                return std::swap(cause_, failed);
+                return set_cause(failed);
             }
             machine_.creation_failed(s, now, failed.code);
             set_cause(failed);

@@ -60,7 +60,8 @@ bool resource_pool_state<Threading, Clock>::admit(waiter& w) noexcept
         }
         if (p.deadline <= now) {
             ++timed_out_;
-            p.fail(errc::timed_out);
+            p.failed = timed_out();
+            p.grant();
             return true;
         }
         p.since = now;
@@ -183,7 +184,7 @@ void resource_pool_state<Threading, Clock>::expire(ready_list& ready) noexcept
         if (w.kind == resource_wait::acquire) {
             ++timed_out_;
             slow_waits_.add(saturating_sub(now, w.since));
-            fail(w, machine_.is_down() ? cause() : pool_failure{errc::timed_out}, ready);
+            fail(w, timed_out(), ready);
         } else {
             machine_.abandon();
             fail(w, {machine_.is_drained() ? error_code() : error_code(errc::timed_out)}, ready);
@@ -259,23 +260,20 @@ template <class Threading, clock_policy Clock>
 void resource_pool_state<Threading, Clock>::take_back(waiter& w, ready_list& ready) noexcept
 {
     auto& p = static_cast<resource_waiter&>(w);
-    if (pool_slot* const s = std::exchange(p.slot, nullptr))
+    if (pool_slot* const s = std::exchange(p.slot, nullptr)) {
         machine_.give_back(*s, base::now(), false);
-    settle_in_update(ready);
+        if (is_abandoned_)
+            machine_.abandon();
+        if (is_orphaned_ && machine_.in_use() == 0)
+            ready.drop_handles_reference();
+    }
+    settle_in_update(ready); // if the pool was destroyed, the pump destroys the resource
 }
 
 template <class Threading, clock_policy Clock>
 void resource_pool_state<Threading, Clock>::return_handle(waiter& w, ready_list& ready) noexcept
 {
-    auto& p = static_cast<resource_waiter&>(w);
-    pool_slot* const s = std::exchange(p.slot, nullptr);
-    if (!s)
-        return;
-    machine_.give_back(*s, base::now(), false);
-    machine_.abandon();
-    schedule_pump(); // destroys the resource
-    if (machine_.in_use() == 0)
-        ready.drop_handles_reference();
+    take_back(w, ready);
 }
 
 template <class Threading, clock_policy Clock>
