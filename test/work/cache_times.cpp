@@ -236,6 +236,29 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_stale_value_replaces_an_error_up_to_the_limit, P
     BOOST_TEST(f.cache.size() == 0U);
 }
 
+// A value may expire while a refresh runs, so that further callers wait for the refresh.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_stale_value_replaces_the_error_of_a_refresh, P, kit::policies)
+{
+    for (const bool is_asked_for : {false, true}) {
+        fixture<P> f({.ttl = 10s, .refresh_ahead = 2s, .stale_if_error = 5s});
+        f.cache.put(1, 5);
+        f.advance(9s);
+        error_code refreshed;
+        if (is_asked_for)
+            f.cache.async_refresh(1, [&](error_code ec, const auto&) { refreshed = ec; });
+        else
+            BOOST_TEST(f.now(1) == 5);
+        f.advance(1s);
+        const auto joined = f.get(1);
+        BOOST_TEST(!joined->done);
+        BOOST_TEST(f.load.started() == 1U);
+        f.fail();
+        BOOST_TEST(joined->value == 5);
+        if (is_asked_for)
+            BOOST_TEST(refreshed == ts::errc::closed); // it has asked for a new value
+    }
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(an_invalidated_value_replaces_no_error, P, kit::policies)
 {
     fixture<P> f({.ttl = 10s, .stale_if_error = 5s});

@@ -180,7 +180,8 @@ public:
             }
 
             /// Loads a value even if the cache has one, which is handed out until the load has
-            /// succeeded. Joins a load that runs already. Otherwise equivalent to `async_get`.
+            /// succeeded. Joins a load that runs already. If the load fails, this caller receives
+            /// the failure, also with `stale_if_error`. Otherwise equivalent to `async_get`.
             template <class Loader, token_for<value_pointer> Token = default_token_t<Executor>>
                 requires detail::loader_of<Loader, Key, Value>
             auto async_refresh(const Key& key, Loader&& load, Token&& token = Token())

@@ -342,8 +342,9 @@ private:
         auto& f = static_cast<flight_type&>(plain);
         shard& s = shard_of(f.hash);
         const nanoseconds time = now();
-        const bool serves_stale =
-            !succeeded && is_current && f.stale && s.may_replace_failure(*f.stale, time);
+        const bool serves_stale = !succeeded && is_current && f.stale && f.stale->value &&
+                                  time >= f.stale->expires_at &&
+                                  s.may_replace_failure(*f.stale, time);
         if (serves_stale)
             f.result = f.stale;
         if (!succeeded)
