@@ -289,6 +289,28 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(failures_are_kept_for_the_negative_ttl, P, kit::po
     BOOST_TEST(f.now(1) == 5);
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_failure_of_a_refresh_is_not_kept_instead_of_the_value, P,
+                              kit::policies)
+{
+    fixture<P> f(
+        {.ttl = 10s, .refresh_ahead = 2s, .stale_while_revalidate = 5s, .negative_ttl = 60s});
+    f.cache.put(1, 5);
+    f.cache.async_refresh(1, [](error_code, const auto&) {});
+    f.fail();
+    BOOST_TEST(f.cache.contains(1));
+    f.advance(9s);
+    BOOST_TEST(f.now(1) == 5);
+    f.fail();
+    BOOST_TEST(f.now(1) == 5);
+    f.fail();
+    f.advance(6s - 1ns);
+    BOOST_TEST(f.now(1) == 5);
+    f.advance(1ns);
+    f.fail(); // now there is no value
+    BOOST_TEST(f.get(1)->error == ts::errc::closed);
+    BOOST_TEST(f.load.started() == 4U);
+}
+
 BOOST_AUTO_TEST_CASE(the_program_chooses_the_failures_that_are_kept)
 {
     fixture<ts::thread_safe> f({.negative_ttl = 10s, .is_negative = [](const ts::failure& why) {

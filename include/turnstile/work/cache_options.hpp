@@ -62,6 +62,7 @@ struct cache_options {
     /// An expired value is handed out for this time if the load fails.
     nanoseconds stale_if_error = nanoseconds::zero();
     /// A failure of a load is kept for this time, during which callers receive it without a load.
+    /// It is not kept while there is a value that may be handed out.
     nanoseconds negative_ttl = nanoseconds::zero();
     /// Whether a failure is kept; by default each one that is no cancellation.
     std::function<bool(const failure&)> is_negative = nullptr;
