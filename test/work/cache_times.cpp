@@ -356,6 +356,24 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(loads_wait_for_a_place, P, kit::policies)
         BOOST_TEST(all[static_cast<std::size_t>(k)]->value == k + 1);
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(no_refresh_starts_after_the_destruction, P, kit::policies)
+{
+    kit::manual_clock::reset();
+    kit::drained_context io;
+    int loads = 0;
+    std::optional<timed_cache<P>> cache(std::in_place, io, options{.ttl = 10s, .refresh_ahead = 2s},
+                                        [&](int key) -> asio::awaitable<int> {
+                                            ++loads;
+                                            co_return key;
+                                        });
+    cache->put(1, 5);
+    kit::manual_clock::advance(io, 9s);
+    cache->async_get(1, [](error_code, const auto&) {}); // posts the start of a refresh
+    cache.reset();
+    kit::run(io);
+    BOOST_TEST(loads == 0);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(expired_entries_leave_the_table, P, kit::policies)
 {
     fixture<P> f({.ttl = 10s, .shards = 1});

@@ -180,10 +180,10 @@ private:
         return posting_executor(lease_->executor()).post(*this);
     }
     void give_back_strand() noexcept override { lease_.reset(); }
-    void discard(bool context_is_destroyed) noexcept override
+    void discard(bool is_aborted) noexcept override
     {
         loader_.reset();
-        this->fail_as_aborted(context_is_destroyed);
+        this->fail_as_aborted(is_aborted);
     }
 
     state_type* flights_;                                    // exists while the load runs
