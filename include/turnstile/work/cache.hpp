@@ -197,7 +197,8 @@ public:
 
             /// Waits for the values of several keys. Those that are missing, and that no other call
             /// loads, are loaded by one operation. `load_timeout` and `max_loads` do not apply to
-            /// it, and a failure that is kept (`negative_ttl`) is loaded again.
+            /// it, a failure that is kept (`negative_ttl`) is loaded again, and a value that is due
+            /// for a refresh is handed out without one.
             ///
             /// @param keys A range of keys, which is copied.
             /// @param load A function that is called with a `std::vector<Key>`, and returns an
