@@ -211,13 +211,18 @@ template <class Threading>
 void flight_state<Threading>::run_posted(flight_type& f) noexcept
 {
     boost::intrusive_ptr<flight_state> dropped;
+    bool is_cancelled = false;
     const phase_type phase = this->guarded([&] {
         f.is_posted_ = false;
+        is_cancelled = f.is_cancelled_;
         if (f.phase_ == phase_type::ended)
             dropped.swap(f.state_);
         return f.phase_;
     });
-    if (phase == phase_type::starting)
+    if (phase == phase_type::starting && is_cancelled) {
+        f.discard(true);
+        end_flight(f, false, true);
+    } else if (phase == phase_type::starting)
         run_start(f);
     else if (phase == phase_type::running)
         f.emit();

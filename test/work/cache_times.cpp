@@ -236,6 +236,29 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_stale_value_replaces_an_error_up_to_the_limit, P
     BOOST_TEST(f.cache.size() == 0U);
 }
 
+// A value may expire while a refresh runs, so that further callers wait for the refresh.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_stale_value_replaces_the_error_of_a_refresh, P, kit::policies)
+{
+    for (const bool is_asked_for : {false, true}) {
+        fixture<P> f({.ttl = 10s, .refresh_ahead = 2s, .stale_if_error = 5s});
+        f.cache.put(1, 5);
+        f.advance(9s);
+        error_code refreshed;
+        if (is_asked_for)
+            f.cache.async_refresh(1, [&](error_code ec, const auto&) { refreshed = ec; });
+        else
+            BOOST_TEST(f.now(1) == 5);
+        f.advance(1s);
+        const auto joined = f.get(1);
+        BOOST_TEST(!joined->done);
+        BOOST_TEST(f.load.started() == 1U);
+        f.fail();
+        BOOST_TEST(joined->value == 5);
+        if (is_asked_for)
+            BOOST_TEST(refreshed == ts::errc::closed); // it has asked for a new value
+    }
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(an_invalidated_value_replaces_no_error, P, kit::policies)
 {
     fixture<P> f({.ttl = 10s, .stale_if_error = 5s});
@@ -264,6 +287,28 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(failures_are_kept_for_the_negative_ttl, P, kit::po
     f.succeed(5);
     BOOST_TEST(again->value == 5);
     BOOST_TEST(f.now(1) == 5);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_failure_of_a_refresh_is_not_kept_instead_of_the_value, P,
+                              kit::policies)
+{
+    fixture<P> f(
+        {.ttl = 10s, .refresh_ahead = 2s, .stale_while_revalidate = 5s, .negative_ttl = 60s});
+    f.cache.put(1, 5);
+    f.cache.async_refresh(1, [](error_code, const auto&) {});
+    f.fail();
+    BOOST_TEST(f.cache.contains(1));
+    f.advance(9s);
+    BOOST_TEST(f.now(1) == 5);
+    f.fail();
+    BOOST_TEST(f.now(1) == 5);
+    f.fail();
+    f.advance(6s - 1ns);
+    BOOST_TEST(f.now(1) == 5);
+    f.advance(1ns);
+    f.fail(); // now there is no value
+    BOOST_TEST(f.get(1)->error == ts::errc::closed);
+    BOOST_TEST(f.load.started() == 4U);
 }
 
 BOOST_AUTO_TEST_CASE(the_program_chooses_the_failures_that_are_kept)
@@ -309,6 +354,24 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(loads_wait_for_a_place, P, kit::policies)
     }
     for (int k = 0; k != 5; ++k)
         BOOST_TEST(all[static_cast<std::size_t>(k)]->value == k + 1);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(no_refresh_starts_after_the_destruction, P, kit::policies)
+{
+    kit::manual_clock::reset();
+    kit::drained_context io;
+    int loads = 0;
+    std::optional<timed_cache<P>> cache(std::in_place, io, options{.ttl = 10s, .refresh_ahead = 2s},
+                                        [&](int key) -> asio::awaitable<int> {
+                                            ++loads;
+                                            co_return key;
+                                        });
+    cache->put(1, 5);
+    kit::manual_clock::advance(io, 9s);
+    cache->async_get(1, [](error_code, const auto&) {}); // posts the start of a refresh
+    cache.reset();
+    kit::run(io);
+    BOOST_TEST(loads == 0);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(expired_entries_leave_the_table, P, kit::policies)

@@ -180,7 +180,8 @@ public:
             }
 
             /// Loads a value even if the cache has one, which is handed out until the load has
-            /// succeeded. Joins a load that runs already. Otherwise equivalent to `async_get`.
+            /// succeeded. Joins a load that runs already. If the load fails, this caller receives
+            /// the failure, also with `stale_if_error`. Otherwise equivalent to `async_get`.
             template <class Loader, token_for<value_pointer> Token = default_token_t<Executor>>
                 requires detail::loader_of<Loader, Key, Value>
             auto async_refresh(const Key& key, Loader&& load, Token&& token = Token())
@@ -196,7 +197,8 @@ public:
 
             /// Waits for the values of several keys. Those that are missing, and that no other call
             /// loads, are loaded by one operation. `load_timeout` and `max_loads` do not apply to
-            /// it, and a failure that is kept (`negative_ttl`) is loaded again.
+            /// it, a failure that is kept (`negative_ttl`) is loaded again, and a value that is due
+            /// for a refresh is handed out without one.
             ///
             /// @param keys A range of keys, which is copied.
             /// @param load A function that is called with a `std::vector<Key>`, and returns an

@@ -62,13 +62,15 @@ struct cache_options {
     /// An expired value is handed out for this time if the load fails.
     nanoseconds stale_if_error = nanoseconds::zero();
     /// A failure of a load is kept for this time, during which callers receive it without a load.
+    /// It is not kept while there is a value that may be handed out.
     nanoseconds negative_ttl = nanoseconds::zero();
     /// Whether a failure is kept; by default each one that is no cancellation.
     std::function<bool(const failure&)> is_negative = nullptr;
 
     /// A load is cancelled after this time, and fails with `errc::timed_out`. Must not be 0.
     nanoseconds load_timeout = nanoseconds::max();
-    /// Maximum number of loads that run at a time; further ones wait. Must not be 0.
+    /// Maximum number of loads that run at a time; further ones wait. A load must then not wait for
+    /// another key of the same cache, whose load may need its place. Must not be 0.
     std::size_t max_loads = unlimited;
 
     /// The number of independent parts. 0: chosen by the cache, 1 for a small cache, at most 16.
@@ -90,7 +92,7 @@ struct cache_stats {
     std::uint64_t loaded = 0;       ///< Total of loads that have produced a value.
     std::uint64_t failed = 0;       ///< Total of loads that have failed.
     std::uint64_t cancelled = 0;    ///< Total of loads that were cancelled.
-    std::uint64_t stale_errors = 0; ///< Total of failed loads whose callers received a stale value.
+    std::uint64_t stale_errors = 0; ///< Total of failed loads that a stale value has replaced.
     std::uint64_t evicted = 0;      ///< Total of entries that were evicted.
     std::uint64_t expired = 0;      ///< Total of expired entries that were removed.
 };

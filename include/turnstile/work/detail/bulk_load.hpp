@@ -54,9 +54,9 @@ private:
     void emit() noexcept override { load_->cancel_one(); }
     bool post_to_strand() noexcept override { return load_->post(*this); }
     void give_back_strand() noexcept override {}
-    void discard(bool context_is_destroyed) noexcept override
+    void discard(bool is_aborted) noexcept override
     {
-        this->fail_as_aborted(context_is_destroyed);
+        this->fail_as_aborted(is_aborted);
         load_->forget(*this);
     }
 

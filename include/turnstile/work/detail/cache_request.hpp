@@ -48,25 +48,23 @@ struct cache_request {
         BOOST_ASSERT(&owner->state() == state_ptr); // checks the strand
         const key_type& key = boxed_key.get();
         const std::size_t hash = state_ptr->hash(key);
-        std::shared_ptr<entry> stale;
-        if (!is_refresh) {
-            auto found = state_ptr->look_up(key, hash, true);
-            if (found.match == cache_match::stale) {
-                stale = std::move(found.e);
-            } else if (found.e) [[likely]] {
-                hit = std::move(found.e);
-                if (found.match == cache_match::due) [[unlikely]]
-                    refresh(hash);
-                return wait_decision::granted();
-            }
+        std::shared_ptr<entry> old;
+        auto found = state_ptr->look_up(key, hash, !is_refresh);
+        if (is_refresh || found.match == cache_match::stale) {
+            old = std::move(found.e);
+        } else if (found.e) [[likely]] {
+            hit = std::move(found.e);
+            if (found.match == cache_match::due) [[unlikely]]
+                refresh(hash);
+            return wait_decision::granted();
         }
         bool is_own = false;
-        pin = find(hash, is_own, std::move(stale));
+        pin = find(hash, is_own, std::move(old));
         if (is_own && !is_refresh) {
             // The load of another caller may have ended after the first look.
-            auto found = state_ptr->look_up(key, hash, true);
-            if (found.e && found.match != cache_match::stale) {
-                hit = std::move(found.e);
+            auto again = state_ptr->look_up(key, hash, true);
+            if (again.e && again.match != cache_match::stale) {
+                hit = std::move(again.e);
                 pin = {};
                 return wait_decision::granted();
             }
@@ -83,7 +81,10 @@ struct cache_request {
     void keep_exception_in(std::exception_ptr& thrown) noexcept { exception = &thrown; }
     wait_outcome<result_type> conclude_now() noexcept
     {
-        return outcome(hit ? std::move(hit) : flight_of(pin).result);
+        if (hit) [[likely]]
+            return outcome(std::move(hit));
+        // Who asks for a refresh receives its failure, not an old value.
+        return outcome(is_refresh ? flight_of(pin).cell : flight_of(pin).result);
     }
     wait_outcome<result_type> conclude(waiter_type&) noexcept { return conclude_now(); }
 
@@ -94,7 +95,8 @@ private:
     {
         return static_cast<flight_type&>(*p.get());
     }
-    flight_pin<threading> find(std::size_t hash, bool& is_own, std::shared_ptr<entry> stale)
+    // `old` is the entry that is loaded again. It may be stale when the load fails.
+    flight_pin<threading> find(std::size_t hash, bool& is_own, std::shared_ptr<entry> old)
     {
         const key_type& key = boxed_key.get();
         flight_type* made = nullptr;
@@ -102,7 +104,7 @@ private:
         auto found = find_flight<entry>(flights, key, hash, state_ptr->equal(), [&] {
             boost::intrusive_ptr<flight_type> f =
                 make(hash, key, {owner->executor(), flights, owner->limits()});
-            f->stale = std::move(stale);
+            f->stale = std::move(old);
             made = f.get();
             return f;
         });
@@ -114,7 +116,7 @@ private:
     {
         try {
             bool is_own = false;
-            const auto p = find(hash, is_own, nullptr);
+            const auto p = find(hash, is_own, hit);
             if (is_own)
                 state_ptr->start_refresh(*p.get());
         } catch (...) {

@@ -342,13 +342,17 @@ private:
         auto& f = static_cast<flight_type&>(plain);
         shard& s = shard_of(f.hash);
         const nanoseconds time = now();
-        const bool serves_stale =
-            !succeeded && is_current && f.stale && s.may_replace_failure(*f.stale, time);
+        const bool serves_stale = !succeeded && is_current && f.stale && f.stale->value &&
+                                  time >= f.stale->expires_at &&
+                                  s.may_replace_failure(*f.stale, time);
         if (serves_stale)
             f.result = f.stale;
         if (!succeeded)
             s.count_failure(f.hash, serves_stale);
-        if (is_current && (succeeded || (f.keeps_failure && !serves_stale)))
+        // A failure is not kept instead of a value that can be handed out.
+        const bool has_value =
+            f.replaced && f.replaced->value && s.match_of(*f.replaced, time) != cache_match::none;
+        if (is_current && (succeeded || (f.keeps_failure && !serves_stale && !has_value)))
             s.replace(f.cell, f.replaced, f.below, time, removed_);
     }
     void settled(flight<Threading>& f) noexcept override

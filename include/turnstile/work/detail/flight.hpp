@@ -87,7 +87,7 @@ public:
     const std::shared_ptr<Cell> cell;
     // The cell with the outcome for the callers. A cache may replace it by an older one.
     std::shared_ptr<Cell> result;
-    std::shared_ptr<Cell> stale; // the older one
+    std::shared_ptr<Cell> stale; // the older one; it may still be fresh
     // For a cache, from loaded() to settle(): the entry of the key that is replaced, a number above
     // those of all entries that were compared, and whether the failure is stored.
     std::shared_ptr<Cell> replaced;
@@ -180,10 +180,10 @@ private:
         return posting_executor(lease_->executor()).post(*this);
     }
     void give_back_strand() noexcept override { lease_.reset(); }
-    void discard(bool context_is_destroyed) noexcept override
+    void discard(bool is_aborted) noexcept override
     {
         loader_.reset();
-        this->fail_as_aborted(context_is_destroyed);
+        this->fail_as_aborted(is_aborted);
     }
 
     state_type* flights_;                                    // exists while the load runs

@@ -11,7 +11,8 @@
 // The phases of a flight:
 //   unstarted  Pinned by a caller that is about to wait.
 //   starting   Its initiating function has not returned, or its start was posted to the strand. A
-//              cancellation is stored, and posted when the function has returned.
+//              cancellation is stored, and posted when the function has returned; a posted start
+//              then ends the flight instead.
 //   running    A cancellation is posted to the strand of the load.
 //   ended      It has an outcome, which does not change.
 //
@@ -69,9 +70,9 @@ public:
     virtual bool post_to_strand() noexcept = 0;
     // The strand is not used any more. Called on the strand.
     virtual void give_back_strand() noexcept = 0;
-    // The operation could not be started, because there was no memory to post it or because the
-    // context is being destroyed: destroys it, and stores the failure.
-    virtual void discard(bool context_is_destroyed) noexcept = 0;
+    // The operation is not started: destroys it, and stores the failure. `is_aborted`: because it
+    // was cancelled or the context is being destroyed; otherwise there was no memory to post it.
+    virtual void discard(bool is_aborted) noexcept = 0;
 
 private:
     friend class flight_state<Threading>;
