@@ -18,6 +18,7 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
+#include <turnstile/core/export.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/detail/util/listener_list.hpp>
 #include <turnstile/work/cache_options.hpp>
@@ -99,6 +100,18 @@ public:
                 remove(*f.e, removal_cause::expired, removed);
             }
         }
+    }
+    // The newest entry with the hash, which is a hit, in a cache whose entries do not expire.
+    TURNSTILE_HOT entry_ptr hit(std::uint64_t hash) noexcept
+    {
+        stripe& own = stripes_[thread_stripe::current() % stripe_count];
+        const std::scoped_lock lock(own.mutex);
+        entry* const e = table_.find(hash);
+        if (!e)
+            return nullptr;
+        ++own.hits;
+        add_to_record(own, *e);
+        return e->self;
     }
     // The hit was one of another key with the same hash.
     void take_back_hit(bool was_expired) noexcept
@@ -312,14 +325,23 @@ private:
         own.stale_hits += is_expired ? 1 : 0;
         if (times_.are_used && e.idle_ttl != nanoseconds::max())
             use(e, now);
-        if (own.recorded_size == record_size) [[unlikely]] {
-            if (!is_reporting_.update([](unsigned& busy) { return std::exchange(busy, 1U) == 0; },
-                                      std::memory_order_acq_rel))
-                return;
-            report(own);
-            is_reporting_.store(0, std::memory_order_release);
-        }
+        add_to_record(own, e);
+    }
+    TURNSTILE_HOT void add_to_record(stripe& own, entry& e) noexcept
+    {
+        if (own.recorded_size == record_size && !report_full(own)) [[unlikely]]
+            return;
         own.recorded[own.recorded_size++] = &e;
+    }
+    // Returns false if another reader is reporting its own record.
+    TURNSTILE_NOINLINE bool report_full(stripe& own) noexcept
+    {
+        if (!is_reporting_.update([](unsigned& busy) { return std::exchange(busy, 1U) == 0; },
+                                  std::memory_order_acq_rel))
+            return false;
+        report(own);
+        is_reporting_.store(0, std::memory_order_release);
+        return true;
     }
     // Under the lock of a writer, or of the stripe while is_reporting_ is set.
     void report(stripe& part) noexcept

@@ -38,6 +38,14 @@ public:
     // The number that the next entry will have.
     std::uint64_t next_number() const noexcept { return newest_ + 1; }
 
+    // The newest entry with that hash; null if there is none.
+    Entry* find(std::uint64_t hash) const noexcept
+    {
+        Entry* e = *place_of(hash);
+        while (e && e->hash() != hash)
+            e = e->next_in_place;
+        return e;
+    }
     // The newest entry with that hash and a number below the given one; null if there is none.
     Entry* find(std::uint64_t hash, std::uint64_t below) const noexcept
     {
