@@ -42,7 +42,6 @@ struct cache_entry : cache_links<cache_entry<Key, Value>>, flight_cell<Key, Valu
     nanoseconds expires_at = nanoseconds::max();
     nanoseconds idle_ttl = nanoseconds::max();
     std::atomic<nanoseconds> idle_until = nanoseconds::max(); // several readers change it
-    std::uint64_t new_weight = 1;
 };
 
 // The stripe of the calling thread, as a number without an upper limit.

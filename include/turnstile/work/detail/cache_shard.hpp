@@ -175,8 +175,6 @@ public:
         e.self = made;
         table_.insert(e);
         eviction_.insert(e);
-        if (e.new_weight != e.weight())
-            eviction_.reweigh(e, e.new_weight);
         evict(removed);
         sweep(now, removed);
         return true;
@@ -346,6 +344,8 @@ private:
     // Under the lock of a writer, or of the stripe while is_reporting_ is set.
     void report(stripe& part) noexcept
     {
+        for (std::size_t i = 0; i != part.recorded_size; ++i)
+            eviction_.prefetch(*part.recorded[i]);
         for (std::size_t i = 0; i != part.recorded_size; ++i)
             eviction_.touch(*part.recorded[i]);
         part.recorded_size = 0;

@@ -316,7 +316,7 @@ private:
     void complete(entry& e)
     {
         if (options_.weigher)
-            e.new_weight = options_.weigher(e.key, *e.value);
+            e.set_weight(options_.weigher(e.key, *e.value));
         cache_lifetime life{options_.ttl, options_.idle_ttl};
         if (options_.lifetime_of)
             life = options_.lifetime_of(e.key, *e.value);

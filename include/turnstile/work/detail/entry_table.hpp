@@ -58,7 +58,7 @@ public:
     // The size of the storage that the table should have; 0 if the present storage suffices.
     std::size_t storage_needed() const noexcept
     {
-        return size_ < storage_.size / 4 * 3 ? 0 : 2 * storage_.size;
+        return size_ < storage_.size / 2 ? 0 : 2 * storage_.size;
     }
     // Moves into `other`, and leaves the old storage there, to be freed.
     void grow(storage& other) noexcept
