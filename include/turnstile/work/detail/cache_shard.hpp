@@ -101,7 +101,7 @@ public:
             }
         }
     }
-    // The newest entry with the hash, which is a hit, in a cache whose entries do not expire.
+    // The same without times: the newest entry with the hash, which is a hit.
     TURNSTILE_HOT entry_ptr hit(std::uint64_t hash) noexcept
     {
         stripe& own = stripes_[thread_stripe::current() % stripe_count];
@@ -259,25 +259,11 @@ public:
 
     cache_match match_of(const entry& e, nanoseconds now) const noexcept
     {
-        if (!times_.are_used) // does not even read the times
-            return cache_match::fresh;
-        if (now >= e.idle_until.load(std::memory_order_relaxed))
-            return cache_match::none;
-        if (now < e.expires_at) {
-            return !e.error && saturating_sub(e.expires_at, times_.refresh_ahead) <= now
-                       ? cache_match::due
-                       : cache_match::fresh;
-        }
-        if (e.error)
-            return cache_match::none;
-        if (now < saturating_add(e.expires_at, times_.stale_while_revalidate))
-            return cache_match::due;
-        return may_replace_failure(e, now) ? cache_match::stale : cache_match::none;
+        return times_.match_of(e, now);
     }
-    // Whether the value may be handed out because a load has failed.
     bool may_replace_failure(const entry& e, nanoseconds now) const noexcept
     {
-        return now < saturating_add(e.expires_at, times_.stale_if_error);
+        return times_.may_replace_failure(e, now);
     }
 
 private:
@@ -344,6 +330,7 @@ private:
     // Under the lock of a writer, or of the stripe while is_reporting_ is set.
     void report(stripe& part) noexcept
     {
+        // The misses of all touches at the same time, instead of one after the other.
         for (std::size_t i = 0; i != part.recorded_size; ++i)
             eviction_.prefetch(*part.recorded[i]);
         for (std::size_t i = 0; i != part.recorded_size; ++i)

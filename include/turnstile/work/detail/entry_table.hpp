@@ -55,7 +55,8 @@ public:
         return e;
     }
 
-    // The size of the storage that the table should have; 0 if the present storage suffices.
+    // The size of the storage that the table should have; 0 if the present storage suffices. With
+    // two places for each entry most searches pass no other entry, each of which is a cache miss.
     std::size_t storage_needed() const noexcept
     {
         return size_ < storage_.size / 2 ? 0 : 2 * storage_.size;
