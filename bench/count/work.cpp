@@ -7,6 +7,8 @@
 #include "../support/races.hpp"
 #include "workload.hpp"
 
+#include <cstdint>
+
 namespace bench {
 namespace {
 
@@ -48,9 +50,9 @@ constexpr workload workloads[] = {
     {"all", &both<all_of_both>},
     {"bind", &call<bound_call<turnstile::cancellation_source>>},
     {"child", &children<group_spawner<turnstile::task_group<>>>},
+    {"child_local", &children<group_spawner<turnstile::local::task_group<>>>},
     {"cache_hit", &cache_hit<turnstile::cache<cache_key, std::uint64_t>>},
     {"cache_hit_local", &cache_hit<turnstile::local::cache<cache_key, std::uint64_t>>},
-    {"child_local", &children<group_spawner<turnstile::local::task_group<>>>},
 };
 
 } // namespace
