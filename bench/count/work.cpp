@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 // The workloads of the work layer.
 #include "../support/bound_operations.hpp"
+#include "../support/caches.hpp"
 #include "../support/children.hpp"
 #include "../support/meter.hpp"
 #include "../support/races.hpp"
 #include "workload.hpp"
+
+#include <cstdint>
 
 namespace bench {
 namespace {
@@ -35,6 +38,12 @@ bool children(std::int64_t n)
     return spawn_children<Spawner>(unmeasured, n, 1);
 }
 
+template <class Cache>
+bool cache_hit(std::int64_t n)
+{
+    return hit<turnstile_cache<Cache>>(unmeasured, n, 1);
+}
+
 constexpr workload workloads[] = {
     {"select_ready", &first_of_two<selected, readiness::at_once>},
     {"select_wait", &first_of_two<selected, readiness::later>},
@@ -42,6 +51,8 @@ constexpr workload workloads[] = {
     {"bind", &call<bound_call<turnstile::cancellation_source>>},
     {"child", &children<group_spawner<turnstile::task_group<>>>},
     {"child_local", &children<group_spawner<turnstile::local::task_group<>>>},
+    {"cache_hit", &cache_hit<turnstile::cache<cache_key, std::uint64_t>>},
+    {"cache_hit_local", &cache_hit<turnstile::local::cache<cache_key, std::uint64_t>>},
 };
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The competitors of the work layer.
 #include "../support/bound_operations.hpp"
+#include "../support/caches.hpp"
 #include "../support/children.hpp"
 #include "../support/meter.hpp"
 #include "../support/races.hpp"
@@ -27,6 +28,8 @@ bool unbound(std::int64_t n) { return calls<unbound_call>(unmeasured, n); }
 
 bool both_operators(std::int64_t n) { return run_both<both_awaitables>(unmeasured, n); }
 
+bool hit_by_hand(std::int64_t n) { return hit<locked_lru>(unmeasured, n, 1); }
+
 constexpr workload workloads[] = {
     {"or_ready", &first_of_two<either_awaitable, readiness::at_once>},
     {"or_wait", &first_of_two<either_awaitable, readiness::later>},
@@ -34,6 +37,7 @@ constexpr workload workloads[] = {
     {"unbound", &unbound},
     {"bare_child", &children<bare_spawner>},
     {"strand_child", &children<strand_spawner>},
+    {"hand_cache_hit", &hit_by_hand},
 };
 
 } // namespace

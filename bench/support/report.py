@@ -118,6 +118,9 @@ WORK_ROWS = [
     ("pool_checked", "the same, with a bypass window", "nested_call"),
     ("pool_contended", "resource_pool, 10 of 100", "post"),
     ("pool_contended_2_threads", "the same on 2 threads", None),
+    ("cache_hit", "cache, a hit", "nested_call"),
+    ("cache_hit_2_threads", "the same on 2 threads", None),
+    ("bytes_cache_entry", "an entry of a cache (bytes)", None),
 ]
 
 FLOORS = {

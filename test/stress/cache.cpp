@@ -114,6 +114,34 @@ BOOST_AUTO_TEST_CASE(hits_race_with_evictions)
     BOOST_TEST(cache.stats().hits > 0U);
 }
 
+// Uses of entries that do not expire, more than a record holds, while others are put, evicted and
+// removed.
+BOOST_AUTO_TEST_CASE(recorded_hits_race_with_changes)
+{
+    asio::io_context io;
+    turnstile::cache<int, std::string> cache(
+        io, {.max_entries = 16, .shards = 1},
+        [](int key) -> asio::awaitable<std::string> { co_return std::to_string(key); });
+    kit::expectation expect;
+    const auto worker = [&](int id) -> asio::awaitable<void> {
+        for (int i = 0; i != rounds * 4; ++i) {
+            const int key = i % 400 < 300 ? i % 12 : i % 24;
+            const auto value = co_await cache.async_get(key);
+            expect(*value == std::to_string(key));
+            if (i % 400 == 399 && id % 2 == 0)
+                cache.put(key, std::to_string(key));
+            else if (i % 400 == 399)
+                cache.invalidate(key);
+        }
+    };
+    for (int i = 0; i != 4; ++i)
+        asio::co_spawn(asio::make_strand(io), worker(i), asio::detached);
+    kit::run_on_threads(io);
+    BOOST_TEST(expect.failures() == 0);
+    BOOST_TEST(cache.stats().hits > 0U);
+    BOOST_TEST(cache.stats().evicted > 0U);
+}
+
 BOOST_AUTO_TEST_CASE(destruction_races_with_loads)
 {
     kit::expectation expect;

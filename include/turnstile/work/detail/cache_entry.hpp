@@ -42,7 +42,6 @@ struct cache_entry : cache_links<cache_entry<Key, Value>>, flight_cell<Key, Valu
     nanoseconds expires_at = nanoseconds::max();
     nanoseconds idle_ttl = nanoseconds::max();
     std::atomic<nanoseconds> idle_until = nanoseconds::max(); // several readers change it
-    std::uint64_t new_weight = 1;
 };
 
 // The stripe of the calling thread, as a number without an upper limit.
@@ -103,19 +102,44 @@ struct cache_removal {
     removal_cause cause;
 };
 
+enum class cache_match : unsigned char {
+    none,
+    fresh,
+    due,   // may be handed out, and must be loaded again
+    stale, // must be loaded again, but replaces a failure
+};
+
 // The time rules of a cache.
 struct cache_times {
     bool are_used = false; // entries can expire
     nanoseconds refresh_ahead{};
     nanoseconds stale_while_revalidate{};
     nanoseconds stale_if_error{};
-};
 
-enum class cache_match : unsigned char {
-    none,
-    fresh,
-    due,   // may be handed out, and must be loaded again
-    stale, // must be loaded again, but replaces a failure
+    template <class Entry>
+    cache_match match_of(const Entry& e, nanoseconds now) const noexcept
+    {
+        if (!are_used) // does not even read the times
+            return cache_match::fresh;
+        if (now >= e.idle_until.load(std::memory_order_relaxed))
+            return cache_match::none;
+        if (now < e.expires_at) {
+            return !e.error && saturating_sub(e.expires_at, refresh_ahead) <= now
+                       ? cache_match::due
+                       : cache_match::fresh;
+        }
+        if (e.error)
+            return cache_match::none;
+        if (now < saturating_add(e.expires_at, stale_while_revalidate))
+            return cache_match::due;
+        return may_replace_failure(e, now) ? cache_match::stale : cache_match::none;
+    }
+    // Whether the value of the entry may be handed out because a load has failed.
+    template <class Entry>
+    bool may_replace_failure(const Entry& e, nanoseconds now) const noexcept
+    {
+        return now < saturating_add(e.expires_at, stale_if_error);
+    }
 };
 
 } // namespace turnstile::inline v0_1::detail

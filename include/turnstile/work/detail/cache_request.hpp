@@ -4,6 +4,7 @@
 // request that was not attempted does not refer to the state, so it may outlive the cache.
 #pragma once
 
+#include <turnstile/core/export.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/work/detail/cache_loader.hpp>
 #include <turnstile/work/detail/cache_state.hpp>
@@ -43,16 +44,44 @@ struct cache_request {
     const executor_type& executor() const noexcept { return owner->executor(); }
     state_type& state() const noexcept { return *state_ptr; }
 
-    wait_decision try_now()
+    TURNSTILE_HOT wait_decision try_now()
     {
         BOOST_ASSERT(&owner->state() == state_ptr); // checks the strand
         const key_type& key = boxed_key.get();
         const std::size_t hash = state_ptr->hash(key);
+        if (!is_refresh) {
+            hit = state_ptr->hit(key, hash);
+            if (hit) [[likely]]
+                return wait_decision::granted();
+        }
+        return find_or_load(key, hash);
+    }
+    void give_back() const noexcept {}
+    void prepare(waiter_type& w) const noexcept
+    {
+        if (pin)
+            w.flights = pin.span();
+    }
+    void keep_exception_in(std::exception_ptr& thrown) noexcept { exception = &thrown; }
+    TURNSTILE_HOT wait_outcome<result_type> conclude_now() noexcept
+    {
+        if (hit) [[likely]]
+            return outcome(std::move(hit));
+        // The caller of a refresh receives its failure, not an old value.
+        return outcome(is_refresh ? flight_of(pin).cell : flight_of(pin).result);
+    }
+    wait_outcome<result_type> conclude(waiter_type&) noexcept { return conclude_now(); }
+
+private:
+    using flight_type = load_flight<entry, threading>;
+
+    TURNSTILE_NOINLINE wait_decision find_or_load(const key_type& key, std::size_t hash)
+    {
         std::shared_ptr<entry> old;
         auto found = state_ptr->look_up(key, hash, !is_refresh);
         if (is_refresh || found.match == cache_match::stale) {
             old = std::move(found.e);
-        } else if (found.e) [[likely]] {
+        } else if (found.e) {
             hit = std::move(found.e);
             if (found.match == cache_match::due) [[unlikely]]
                 refresh(hash);
@@ -72,25 +101,6 @@ struct cache_request {
         state_ptr->count_miss(hash, is_own);
         return wait_decision::pending();
     }
-    void give_back() const noexcept {}
-    void prepare(waiter_type& w) const noexcept
-    {
-        if (pin)
-            w.flights = pin.span();
-    }
-    void keep_exception_in(std::exception_ptr& thrown) noexcept { exception = &thrown; }
-    wait_outcome<result_type> conclude_now() noexcept
-    {
-        if (hit) [[likely]]
-            return outcome(std::move(hit));
-        // Who asks for a refresh receives its failure, not an old value.
-        return outcome(is_refresh ? flight_of(pin).cell : flight_of(pin).result);
-    }
-    wait_outcome<result_type> conclude(waiter_type&) noexcept { return conclude_now(); }
-
-private:
-    using flight_type = load_flight<entry, threading>;
-
     static flight_type& flight_of(const flight_pin<threading>& p) noexcept
     {
         return static_cast<flight_type&>(*p.get());
@@ -123,7 +133,7 @@ private:
         }
     }
 
-    wait_outcome<result_type> outcome(std::shared_ptr<entry> e) noexcept
+    TURNSTILE_HOT wait_outcome<result_type> outcome(std::shared_ptr<entry> e) noexcept
     {
         auto shared = outcome_of(std::move(e), exception);
         if constexpr (!copies) {

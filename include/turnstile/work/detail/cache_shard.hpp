@@ -18,6 +18,7 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
+#include <turnstile/core/export.hpp>
 #include <turnstile/core/threading.hpp>
 #include <turnstile/detail/util/listener_list.hpp>
 #include <turnstile/work/cache_options.hpp>
@@ -100,6 +101,18 @@ public:
             }
         }
     }
+    // The same without times: the newest entry with the hash, which is a hit.
+    TURNSTILE_HOT entry_ptr hit(std::uint64_t hash) noexcept
+    {
+        stripe& own = stripes_[thread_stripe::current() % stripe_count];
+        const std::scoped_lock lock(own.mutex);
+        entry* const e = table_.find(hash);
+        if (!e)
+            return nullptr;
+        ++own.hits;
+        add_to_record(own, *e);
+        return e->self;
+    }
     // The hit was one of another key with the same hash.
     void take_back_hit(bool was_expired) noexcept
     {
@@ -162,8 +175,6 @@ public:
         e.self = made;
         table_.insert(e);
         eviction_.insert(e);
-        if (e.new_weight != e.weight())
-            eviction_.reweigh(e, e.new_weight);
         evict(removed);
         sweep(now, removed);
         return true;
@@ -248,25 +259,11 @@ public:
 
     cache_match match_of(const entry& e, nanoseconds now) const noexcept
     {
-        if (!times_.are_used) // does not even read the times
-            return cache_match::fresh;
-        if (now >= e.idle_until.load(std::memory_order_relaxed))
-            return cache_match::none;
-        if (now < e.expires_at) {
-            return !e.error && saturating_sub(e.expires_at, times_.refresh_ahead) <= now
-                       ? cache_match::due
-                       : cache_match::fresh;
-        }
-        if (e.error)
-            return cache_match::none;
-        if (now < saturating_add(e.expires_at, times_.stale_while_revalidate))
-            return cache_match::due;
-        return may_replace_failure(e, now) ? cache_match::stale : cache_match::none;
+        return times_.match_of(e, now);
     }
-    // Whether the value may be handed out because a load has failed.
     bool may_replace_failure(const entry& e, nanoseconds now) const noexcept
     {
-        return now < saturating_add(e.expires_at, times_.stale_if_error);
+        return times_.may_replace_failure(e, now);
     }
 
 private:
@@ -312,18 +309,30 @@ private:
         own.stale_hits += is_expired ? 1 : 0;
         if (times_.are_used && e.idle_ttl != nanoseconds::max())
             use(e, now);
-        if (own.recorded_size == record_size) [[unlikely]] {
-            if (!is_reporting_.update([](unsigned& busy) { return std::exchange(busy, 1U) == 0; },
-                                      std::memory_order_acq_rel))
-                return;
-            report(own);
-            is_reporting_.store(0, std::memory_order_release);
-        }
+        add_to_record(own, e);
+    }
+    TURNSTILE_HOT void add_to_record(stripe& own, entry& e) noexcept
+    {
+        if (own.recorded_size == record_size && !report_full(own)) [[unlikely]]
+            return;
         own.recorded[own.recorded_size++] = &e;
+    }
+    // Returns false if another reader is reporting its own record.
+    TURNSTILE_NOINLINE bool report_full(stripe& own) noexcept
+    {
+        if (!is_reporting_.update([](unsigned& busy) { return std::exchange(busy, 1U) == 0; },
+                                  std::memory_order_acq_rel))
+            return false;
+        report(own);
+        is_reporting_.store(0, std::memory_order_release);
+        return true;
     }
     // Under the lock of a writer, or of the stripe while is_reporting_ is set.
     void report(stripe& part) noexcept
     {
+        // The misses of all touches at the same time, instead of one after the other.
+        for (std::size_t i = 0; i != part.recorded_size; ++i)
+            eviction_.prefetch(*part.recorded[i]);
         for (std::size_t i = 0; i != part.recorded_size; ++i)
             eviction_.touch(*part.recorded[i]);
         part.recorded_size = 0;

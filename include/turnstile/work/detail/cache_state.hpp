@@ -11,6 +11,7 @@
 #pragma once
 
 #include <turnstile/core/clock.hpp>
+#include <turnstile/core/export.hpp>
 #include <turnstile/detail/util/checked_arithmetic.hpp>
 #include <turnstile/detail/util/random.hpp>
 #include <turnstile/work/cache_options.hpp>
@@ -83,6 +84,18 @@ public:
                           : nanoseconds::zero();
     }
 
+    // The entry of a key, which is used, in a cache whose entries do not expire. Null also if only
+    // look_up() can tell.
+    TURNSTILE_HOT entry_ptr hit(const Key& key, std::size_t h)
+    {
+        if (uses_time_)
+            return nullptr;
+        shard& s = shard_of(h);
+        entry_ptr e = s.hit(h);
+        if (e && !is_of(*e, key, &s, false)) [[unlikely]]
+            e.reset();
+        return e;
+    }
     // The entry of a key that may be handed out, or replace a failure. `uses`: the entry is used.
     found look_up(const Key& key, std::size_t h, bool uses)
     {
@@ -91,21 +104,12 @@ public:
         shard& s = shard_of(h);
         for (std::uint64_t below = shard::any_number;;) {
             found f = s.find(h, below, time, uses, removed);
-            bool is_equal = !f.e;
-            try {
-                is_equal = is_equal || equal_(f.e->key, key);
-            } catch (...) {
-                if (uses && f.match != cache_match::stale)
-                    s.take_back_hit(f.is_expired);
-                throw;
-            }
-            if (is_equal) {
+            const bool is_hit = uses && f.match != cache_match::stale;
+            if (!f.e || is_of(*f.e, key, is_hit ? &s : nullptr, f.is_expired)) {
                 if (!f.e || f.is_expired) [[unlikely]]
                     dispatch(); // of entries that have expired
                 return f;
             }
-            if (uses && f.match != cache_match::stale)
-                s.take_back_hit(f.is_expired);
             below = f.e->number;
         }
     }
@@ -253,6 +257,22 @@ private:
         return o;
     }
 
+    // Whether the entry has that key. If it has not, its hit is taken back from `hit_of`.
+    bool is_of(const entry& e, const Key& key, shard* hit_of, bool was_expired)
+    {
+        bool is_equal = false;
+        try {
+            is_equal = equal_(e.key, key);
+        } catch (...) {
+            if (hit_of)
+                hit_of->take_back_hit(was_expired);
+            throw;
+        }
+        if (!is_equal && hit_of) [[unlikely]]
+            hit_of->take_back_hit(was_expired);
+        return is_equal;
+    }
+
     // Other bits of the hash than those that choose the place in the table.
     shard& shard_of(std::size_t h) noexcept
     {
@@ -296,7 +316,7 @@ private:
     void complete(entry& e)
     {
         if (options_.weigher)
-            e.new_weight = options_.weigher(e.key, *e.value);
+            e.set_weight(options_.weigher(e.key, *e.value));
         cache_lifetime life{options_.ttl, options_.idle_ttl};
         if (options_.lifetime_of)
             life = options_.lifetime_of(e.key, *e.value);

@@ -38,6 +38,14 @@ public:
     // The number that the next entry will have.
     std::uint64_t next_number() const noexcept { return newest_ + 1; }
 
+    // The newest entry with that hash; null if there is none.
+    Entry* find(std::uint64_t hash) const noexcept
+    {
+        Entry* e = *place_of(hash);
+        while (e && e->hash() != hash)
+            e = e->next_in_place;
+        return e;
+    }
     // The newest entry with that hash and a number below the given one; null if there is none.
     Entry* find(std::uint64_t hash, std::uint64_t below) const noexcept
     {
@@ -47,10 +55,11 @@ public:
         return e;
     }
 
-    // The size of the storage that the table should have; 0 if the present storage suffices.
+    // The size of the storage that the table should have; 0 if the present storage suffices. With
+    // two places for each entry most searches pass no other entry, each of which is a cache miss.
     std::size_t storage_needed() const noexcept
     {
-        return size_ < storage_.size / 4 * 3 ? 0 : 2 * storage_.size;
+        return size_ < storage_.size / 2 ? 0 : 2 * storage_.size;
     }
     // Moves into `other`, and leaves the old storage there, to be freed.
     void grow(storage& other) noexcept

@@ -4,6 +4,7 @@
 // the state, so it may outlive the object.
 #pragma once
 
+#include <turnstile/core/export.hpp>
 #include <turnstile/core/operation.hpp>
 #include <turnstile/detail/wait/start_wait.hpp>
 #include <turnstile/work/detail/flight.hpp>
@@ -19,8 +20,8 @@ namespace turnstile::inline v0_1::detail {
 
 // The outcome of a flight that has ended.
 template <class Cell, class Value = typename decltype(Cell::value)::value_type>
-wait_outcome<std::shared_ptr<const Value>> outcome_of(std::shared_ptr<Cell> cell,
-                                                      std::exception_ptr* thrown) noexcept
+TURNSTILE_HOT wait_outcome<std::shared_ptr<const Value>>
+outcome_of(std::shared_ptr<Cell> cell, std::exception_ptr* thrown) noexcept
 {
     if (cell->value) [[likely]] {
         const Value* const value = &*cell->value;
