@@ -22,11 +22,11 @@ using pool_of_numbers =
 
 // All resources are leased at first, and granting returns one.
 template <class Threading>
-struct pool_subject : subject_base<pool_of_numbers<Threading>> {
+struct resource_pool_subject : subject_base<pool_of_numbers<Threading>> {
     using base = subject_base<pool_of_numbers<Threading>>;
     using lease_type = typename pool_of_numbers<Threading>::lease_type;
 
-    pool_subject(const asio::any_io_executor& executor, std::size_t size)
+    resource_pool_subject(const asio::any_io_executor& executor, std::size_t size)
         : base(executor, turnstile::resource_pool_options{.max_size = size, .max_creating = 1},
                turnstile::resource_operations<int>{
                    .create = []() -> asio::awaitable<int> { co_return 0; }})
@@ -35,7 +35,7 @@ struct pool_subject : subject_base<pool_of_numbers<Threading>> {
         while (this->object->try_add(7))
             taken_.push_back(this->object->try_acquire());
     }
-    ~pool_subject() { taken_.clear(); }
+    ~resource_pool_subject() { taken_.clear(); }
 
     void grant() { taken_.pop_back(); }
     void destroy()
@@ -49,13 +49,13 @@ protected:
 };
 
 template <class Threading>
-struct pool_acquire : pool_subject<Threading> {
-    using base = pool_subject<Threading>;
+struct resource_acquire : resource_pool_subject<Threading> {
+    using base = resource_pool_subject<Threading>;
     using lease_type = typename base::lease_type;
     static constexpr std::size_t capacity = 5;
     static constexpr std::size_t places = 256;
 
-    explicit pool_acquire(const asio::any_io_executor& executor) : base(executor, places) {}
+    explicit resource_acquire(const asio::any_io_executor& executor) : base(executor, places) {}
 
     template <class Token>
     auto async_op(Token&& token)
@@ -81,8 +81,8 @@ struct pool_acquire : pool_subject<Threading> {
 
 // The same with a limit, which does not pass.
 template <class Threading>
-struct pool_acquire_within : pool_acquire<Threading> {
-    using pool_acquire<Threading>::pool_acquire;
+struct resource_acquire_within : resource_acquire<Threading> {
+    using resource_acquire<Threading>::resource_acquire;
 
     template <class Token>
     auto async_op(Token&& token)
@@ -94,11 +94,11 @@ struct pool_acquire_within : pool_acquire<Threading> {
 
 // The pool is empty when its one resource is returned.
 template <class Threading>
-struct pool_close : pool_subject<Threading> {
-    using base = pool_subject<Threading>;
+struct resource_close : resource_pool_subject<Threading> {
+    using base = resource_pool_subject<Threading>;
     static constexpr bool is_broadcast = true;
 
-    explicit pool_close(const asio::any_io_executor& executor) : base(executor, 1) {}
+    explicit resource_close(const asio::any_io_executor& executor) : base(executor, 1) {}
 
     template <class Token>
     auto async_op(Token&& token)
@@ -112,8 +112,8 @@ struct pool_close : pool_subject<Threading> {
 };
 
 using resource_pool_subjects =
-    std::tuple<pool_acquire<thread_safe>, pool_acquire<strand_confined>,
-               pool_acquire_within<thread_safe>, pool_acquire_within<strand_confined>,
-               pool_close<thread_safe>, pool_close<strand_confined>>;
+    std::tuple<resource_acquire<thread_safe>, resource_acquire<strand_confined>,
+               resource_acquire_within<thread_safe>, resource_acquire_within<strand_confined>,
+               resource_close<thread_safe>, resource_close<strand_confined>>;
 
 } // namespace contract
