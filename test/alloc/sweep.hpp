@@ -18,7 +18,7 @@ void sweep(Attempt attempt)
 {
     for (failure how : both_ways) {
         for (std::size_t k = 0;; ++k) {
-            BOOST_TEST_REQUIRE(k < 200U);
+            BOOST_TEST_REQUIRE(k < 2'000U);
             bool met = false;
             BOOST_TEST_CONTEXT("allocation " << k << " fails "
                                              << (how == failure::once ? "once" : "for ever"))

@@ -30,10 +30,11 @@ struct pool_subject
     using base =
         subject_base<turnstile::basic_worker_pool<int, void, asio::any_io_executor, Threading>>;
     using job_operation = parked_operation<void(error_code)>;
-    // These expect that a wait is outstanding work.
-    static constexpr std::array<std::string_view, 3> exempt_from{
+    // The first three expect that a wait is outstanding work, and the last one that a post needs no
+    // memory.
+    static constexpr std::array<std::string_view, 4> exempt_from{
         "pending_waits_keep_run_alive", "every_type_is_honoured_and_none_is_not",
-        "takes_a_handler_that_can_only_be_dispatched_to"};
+        "takes_a_handler_that_can_only_be_dispatched_to", "a_coroutine_gets_it_or_an_exception"};
 
     pool_subject(const asio::any_io_executor& executor, std::size_t places)
         : pool_subject(
@@ -88,8 +89,8 @@ private:
 template <class Threading>
 struct pool_submit : pool_subject<Threading> {
     using base = pool_subject<Threading>;
-    static constexpr std::array<std::string_view, 4> exempt_from{
-        base::exempt_from[0], base::exempt_from[1], base::exempt_from[2],
+    static constexpr std::array<std::string_view, 5> exempt_from{
+        base::exempt_from[0], base::exempt_from[1], base::exempt_from[2], base::exempt_from[3],
         "many_waiters_need_no_deep_recursion"};
     static constexpr std::size_t capacity = 5;
     static constexpr std::size_t places = 200;
