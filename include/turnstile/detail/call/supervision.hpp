@@ -14,7 +14,7 @@
 // The initiating function starts the first operation, outside the strand. Until it ends, the state
 // word is not open: events stay in the word, and are not handled. An event that was sent to the
 // strand before that end is handled after everything that the initiating function has queued there:
-// a coroutine that is cancelled before its first step on the strand would end the process.
+// a coroutine that is cancelled before its first step there would end the process.
 //
 // Invariants: handle() runs on the strand only; the call completes once, after every operation has
 // completed.
@@ -223,11 +223,7 @@ protected:
         explicit call_deadline(supervision& s) noexcept : deadline_entry(&run), self_(&s) {}
 
     private:
-        bool post() noexcept override
-        {
-            self_->word_.announce();
-            return self_->try_post(*this);
-        }
+        bool post() noexcept override { return self_->try_post(*this); }
 
         static void run(intrusive_task& task, task_action action)
         {
@@ -286,28 +282,26 @@ private:
 
     // Opens the word on the strand, and handles the events. If it is destroyed instead, because the
     // strand has no memory for it, it opens the word for the other parties.
-    class opener {
-    public:
-        explicit opener(party&& p) noexcept : party_(std::move(p)) {}
+    struct opener {
+        explicit opener(party&& p) noexcept : helper(std::move(p)) {}
         opener(opener&&) noexcept = default;
         ~opener()
         {
-            if (party_)
-                party_->word_.open();
+            if (helper)
+                helper->word_.open();
         }
-
         void operator()()
         {
-            party_->word_.open();
-            party_.arrive(0);
+            helper->word_.open();
+            helper.arrive(0);
         }
 
-    private:
-        party party_;
+        party helper;
     };
 
-    bool try_post(intrusive_task& task) const noexcept
+    bool try_post(intrusive_task& task) noexcept
     {
+        word_.announce();
         try {
             return posting_executor(executor_).post(task);
         } catch (...) {
