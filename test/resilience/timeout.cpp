@@ -527,6 +527,53 @@ BOOST_AUTO_TEST_CASE(an_operation_that_completes_on_a_strange_thread_is_brought_
     BOOST_TEST(at_home);
 }
 
+// A coroutine must not be cancelled before its first step, which the initiating function has queued
+// on the strand. Here the limit, or the cancellation, is queued there before it.
+BOOST_AUTO_TEST_CASE(a_coroutine_that_is_cancelled_while_it_is_initiated_begins_first)
+{
+    auto strand = asio::make_strand(io);
+    const auto aborted = make_error_code(asio::error::operation_aborted);
+    for (const error_code expected : {make_error_code(errc::timed_out), aborted}) {
+        bool begun = false;
+        error_code result;
+        const auto op = [&](auto token) {
+            return asio::async_initiate<decltype(token), void(std::exception_ptr)>(
+                [&](auto handler) {
+                    if (expected == aborted) {
+                        signal.emit(terminal);
+                    } else {
+                        manual_clock::shift(1s);
+                        io.restart();
+                        io.poll_one(); // the timer, which posts to the strand
+                    }
+                    const auto executor = asio::get_associated_executor(handler);
+                    asio::co_spawn(
+                        executor,
+                        [&]() -> asio::awaitable<void> {
+                            begun = true;
+                            asio::steady_timer never(io, asio::steady_timer::time_point::max());
+                            co_await never.async_wait(asio::use_awaitable);
+                        },
+                        std::move(handler));
+                },
+                token);
+        };
+        turnstile::async_with_timeout<manual_clock>(
+            1s, op,
+            asio::bind_cancellation_slot(
+                signal.slot(), asio::bind_executor(strand, [&](std::exception_ptr thrown) {
+                    try {
+                        std::rethrow_exception(thrown);
+                    } catch (const turnstile::system_error& e) {
+                        result = e.code();
+                    }
+                })));
+        kit::run(io);
+        BOOST_TEST(begun);
+        BOOST_TEST(result == expected);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(the_object_counts)
 {
     turnstile::basic_timeout<asio::any_io_executor, manual_clock> limit(io.get_executor(), 10s);

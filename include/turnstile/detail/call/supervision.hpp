@@ -12,7 +12,9 @@
 // that is dispatched to the strand. The handler is called when the last party has left.
 //
 // The initiating function starts the first operation, outside the strand. Until it ends, the state
-// word is not open: events stay in the word, and are not handled.
+// word is not open: events stay in the word, and are not handled. An event that was sent to the
+// strand before that end is handled after everything that the initiating function has queued there:
+// a coroutine that is cancelled before its first step there would end the process.
 //
 // Invariants: handle() runs on the strand only; the call completes once, after every operation has
 // completed.
@@ -278,8 +280,28 @@ private:
         });
     }
 
-    bool try_post(intrusive_task& task) const noexcept
+    // Opens the word on the strand, and handles the events. If it is destroyed instead, because the
+    // strand has no memory for it, it opens the word for the other parties.
+    struct opener {
+        explicit opener(party&& p) noexcept : helper(std::move(p)) {}
+        opener(opener&&) noexcept = default;
+        ~opener()
+        {
+            if (helper)
+                helper->word_.open();
+        }
+        void operator()()
+        {
+            helper->word_.open();
+            helper.arrive(0);
+        }
+
+        party helper;
+    };
+
+    bool try_post(intrusive_task& task) noexcept
     {
+        word_.announce();
         try {
             return posting_executor(executor_).post(task);
         } catch (...) {
@@ -297,7 +319,7 @@ private:
     }
 
     // Called by the initiating function if there are events: posts a helper, which opens the word
-    // and handles the events.
+    // on the strand and handles the events.
     //
     // Without memory for the helper, the party of the timer handles them: it is recalled, and needs
     // no memory for that. If the timer is no party, the initiating function throws, as if the
@@ -307,8 +329,8 @@ private:
         try {
             const executor_type executor = executor_;
             asio::post(executor, [helper = party(*this)]() mutable {
-                helper->word_.open();
-                bring_home(std::move(helper), 0);
+                const strand_type strand = helper->strand();
+                asio::dispatch(strand, opener(std::move(helper)));
             });
         } catch (...) {
             if (deadlines_)
@@ -360,6 +382,7 @@ private:
     bool try_hold() noexcept override { return word_.try_join(); }
     void accept(asio::cancellation_type_t type) override
     {
+        word_.announce();
         bring_home(party(*this, std::adopt_lock), supervisor_word::cancelled(type));
     }
 

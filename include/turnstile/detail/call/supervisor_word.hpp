@@ -10,7 +10,8 @@
 // - 0x04 expired: the timer has expired.
 // - 0x08 dropped: a party was destroyed instead of completing, so the handler will be destroyed.
 // - 0x10, 0x20, 0x40: the caller has cancelled, with type terminal, partial or total.
-// - 0x80 wake: there is something to handle besides the events above.
+// - 0x80 wake: there is something to handle besides the events above, or an event is on its way to
+//   the strand.
 // - 0x100 and above: the number of parties.
 //
 // Invariant: the party that brings the number of parties to 0 is the only one left, and completes
@@ -69,6 +70,10 @@ public:
     {
         return (word_.fetch_or(events, std::memory_order_acq_rel) & opened) != 0;
     }
+
+    // Called before an event is sent to the strand. If the word is not open, the strand opens it
+    // later, behind the event.
+    void announce() noexcept { raise(wake); }
 
     // Adds events for a party that has arrived on the strand. If the word is not open, the party
     // leaves in the same step. So when the word is opened, every remaining party will still handle
