@@ -51,7 +51,8 @@ auto answer(error_code ec = {})
 {
     return asio::async_initiate<const asio::deferred_t, void(error_code, int)>(
         [ec](auto handler) {
-            asio::post([h = std::move(handler), ec]() mutable { std::move(h)(ec, 7); });
+            const auto executor = asio::get_associated_executor(handler);
+            asio::post(executor, [h = std::move(handler), ec]() mutable { std::move(h)(ec, 7); });
         },
         asio::deferred);
 }
