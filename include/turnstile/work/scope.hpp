@@ -79,7 +79,7 @@ asio::awaitable<scope_result_t<F>> run_scope(F f, task_group_options options)
     task_group<> group(executor, options);
     scope_storage<scope_result_t<F>> result;
     scope_access::start_body(group, run_scope_body(f, group, result));
-    // What may throw comes before this change, which concerns the caller, too.
+    // The steps above may throw. The flag is changed after them, because it is the caller's, too.
     const bool throws = co_await asio::this_coro::throw_if_cancelled();
     co_await asio::this_coro::throw_if_cancelled(false);
 

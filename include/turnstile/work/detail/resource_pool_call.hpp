@@ -36,7 +36,7 @@ public:
     std::optional<T> value;
 };
 
-// What a posted call has to do.
+// The next step of a posted call.
 enum class pool_call_step { none, start, cancel, end };
 
 // The call without the types of the operation and of the state.

@@ -283,7 +283,7 @@ private:
     nanoseconds latest_deadline_ = nanoseconds::min();
     waiter_list places_;
     waiter_list runs_; // their jobs are queued or running; queue_ has `idle` and `shutdown`
-    // What is left to do after the lock is released.
+    // The work that is done after the lock is released.
     worker* first_posted_ = nullptr;
     worker* last_posted_ = nullptr;
     bool has_rest_ = false;        // one of the next two lists is not empty
