@@ -39,9 +39,9 @@ namespace turnstile::inline v0_1 {
 /// one strand. The destructor of a resource runs on the pool's executor, or on a thread that
 /// returns a resource or calls the pool, never under a lock.
 /// @par Destruction
-/// Every waiter completes with `operation_aborted`. Operations that run are cancelled, and may end
-/// later: what they refer to must exist until then. Idle resources are destroyed without the
-/// operation `close`; use `async_close` to close them. Leases may outlive the pool. The destructor
+/// Every waiter completes with `operation_aborted`. Running operations are cancelled, and may end
+/// later, so the objects that they use must exist until then. Idle resources are destroyed without
+/// the operation `close`; use `async_close` to close them. Leases may outlive the pool. The destructor
 /// of a resource must not destroy the pool.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>

@@ -40,7 +40,7 @@ enum class eviction_reason {
     closed,       ///< The pool was closed or destroyed.
 };
 
-/// What a `resource_pool_event` reports.
+/// The kinds of events of a resource pool.
 enum class resource_pool_event_kind {
     created,       ///< A resource was created.
     create_failed, ///< A creation threw or timed out; `error` has the cause.

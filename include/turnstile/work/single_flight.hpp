@@ -22,8 +22,8 @@ namespace turnstile::inline v0_1 {
 ///
 /// A load is detached from its callers. It runs on a strand of its own on top of the object's
 /// executor; the loads of a `local::single_flight` run on the executor itself. Cancelling a caller
-/// ends only that caller's wait. When the last caller has left, the load is cancelled, and a caller
-/// who arrives while it unwinds starts a fresh one.
+/// ends only that caller's wait. When the last caller has left, the load is cancelled. A call that
+/// arrives while that load unwinds starts a new load.
 ///
 /// @tparam Key Copyable. Keys are copied, hashed, compared and destroyed without an internal lock,
 /// so that this code may use the object. It may also throw; then nothing is changed.
