@@ -41,8 +41,8 @@ namespace turnstile::inline v0_1 {
 /// @par Destruction
 /// Every waiter completes with `operation_aborted`. Running operations are cancelled, and may end
 /// later, so the objects that they use must exist until then. Idle resources are destroyed without
-/// the operation `close`; use `async_close` to close them. Leases may outlive the pool. The destructor
-/// of a resource must not destroy the pool.
+/// the operation `close`; use `async_close` to close them. Leases may outlive the pool. The
+/// destructor of a resource must not destroy the pool.
 template <class T, class Executor = asio::any_io_executor, class Threading = thread_safe,
           clock_policy Clock = default_clock>
 class basic_resource_pool
